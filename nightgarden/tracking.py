@@ -1,0 +1,254 @@
+"""The only file that knows MLflow: spool first, then send, never raise into a stage.
+
+The truth of every number is a file under DVC; MLflow is a view that can be rebuilt. A run waits in
+the spool as one JSON file until it was sent; timestamps are the event's own, so sending twice adds
+nothing. An unreachable server costs one message.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nightgarden.digests import content_id
+from nightgarden.errors import UserError
+from nightgarden.jsonl import read_json, write_json
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+    from mlflow.tracking import MlflowClient
+
+log = logging.getLogger(__name__)
+
+EXPERIMENTS: tuple[str, ...] = ("curation", "training", "evaluation", "nights")
+
+Number = float | int
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One metric value at one step."""
+
+    key: str
+    value: float
+    step: int = 0
+
+
+class SpooledRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits to be sent; `key` names the MLflow run, so that sending it again finds the same one."""
+
+    key: str
+    experiment: str
+    name: str
+    started_ms: int
+    ended_ms: int
+    tags: dict[str, str]
+    params: dict[str, str]
+    points: list[Point]
+    artifacts: list[str] = []
+    open: bool = False
+    """True for a run that goes on over many nights: it is never ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageRun:
+    """One finished stage, as `stage.run` hands it over."""
+
+    stage: str
+    experiment: str
+    fingerprint: str
+    commit: str
+    flow_run_id: str | None
+    started: datetime
+    ended: datetime
+    report: Mapping[str, Number | str]
+    curve: Path | None = None
+    artifacts: tuple[Path, ...] = ()
+
+
+def milliseconds(moment: datetime) -> int:
+    """Unix time in whole milliseconds."""
+    return int(moment.timestamp() * 1000)
+
+
+def spool(run: SpooledRun, state: Path) -> Path:
+    """Put a run into the spool, atomically."""
+    path = state / "spool" / "waiting" / f"{run.started_ms}-{content_id(run)}.json"
+    write_json(path, run)
+    return path
+
+
+def log_stage(run: StageRun, state: Path) -> None:
+    """Spool a stage's numbers as metrics and its words as params."""
+    numbers = {key: float(value) for key, value in run.report.items() if not isinstance(value, str)}
+    started, ended = milliseconds(run.started), milliseconds(run.ended)
+    spool(
+        SpooledRun(
+            key=f"{run.stage}/{run.fingerprint[:16]}/{started}",
+            experiment=run.experiment,
+            name=run.stage,
+            started_ms=started,
+            ended_ms=ended,
+            tags={
+                "stage": run.stage,
+                "fingerprint": run.fingerprint,
+                "git_commit": run.commit,
+                "flow_run_id": run.flow_run_id or "none",
+            },
+            params={key: value for key, value in run.report.items() if isinstance(value, str)},
+            points=[Point(key, value) for key, value in sorted(numbers.items())]
+            + [Point("time_stage_seconds", (ended - started) / 1000)]
+            + (_curve_points(run.curve) if run.curve else []),
+            artifacts=[str(path.resolve()) for path in run.artifacts],
+        ),
+        state,
+    )
+
+
+def _curve_points(path: Path) -> list[Point]:
+    """A JSON list of {"step": n, name: value ...} as points."""
+    rows: list[dict[str, float]] = read_json(path, list[dict[str, float]])
+    return [Point(f"curve/{key}", float(value), int(row["step"])) for row in rows for key, value in row.items() if key != "step"]
+
+
+def log_night(night: str, number: int, at: datetime, values: Mapping[str, float], state: Path) -> None:
+    """Spool one night's skill and trust into the one long-lived run whose charts go over night number.
+
+    Args:
+        night: date of the night, YYYY-MM-DD.
+        number: 1 for the first night; the step of every point.
+        at: the night's own moment: a second sync then adds no second point.
+        values: metric name (`trust/reaction`, `skill/reaction` ...) to value.
+        state: the state folder.
+    """
+    moment = milliseconds(at)
+    spool(
+        SpooledRun(
+            key="trust-history",
+            experiment="nights",
+            name="trust-history",
+            started_ms=moment,
+            ended_ms=moment,
+            tags={"last_night": night},
+            params={},
+            points=[Point(key, value, number) for key, value in sorted(values.items())],
+            open=True,
+        ),
+        state,
+    )
+
+
+def local_uri(state: Path) -> str:
+    """Absolute URI of the local store; MLflow's own default depends on the working directory."""
+    return f"sqlite:///{(state / 'mlflow.db').resolve()}"
+
+
+def _client(uri: str) -> MlflowClient:
+    # By default the first call to a dead server blocks for 245 s (7 retries, measured on 3.17.2).
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    from mlflow.tracking import MlflowClient
+
+    return MlflowClient(tracking_uri=uri)
+
+
+def init(state: Path, uri: str) -> None:
+    """Make the store and the experiments, once, from one process.
+
+    Four processes that first use a fresh SQLite store at the same time kill three of them
+    ("duplicate column name", measured on 3.17.2): stages therefore never create it.
+
+    Raises:
+        UserError: a configured server does not answer.
+    """
+    if reason := _unreachable(uri, creating=True):
+        raise UserError(f"MLflow at {uri}: {reason}. Start it with `make up`, or unset MLFLOW_TRACKING_URI for the local store.")
+    state.mkdir(parents=True, exist_ok=True)
+    client = _client(uri)
+    for name in EXPERIMENTS:
+        if client.get_experiment_by_name(name) is None:
+            place = f"file://{(state / 'mlartifacts').resolve()}/{name}" if uri.startswith("sqlite") else None
+            client.create_experiment(name, artifact_location=place)
+
+
+def _unreachable(uri: str, creating: bool = False) -> str | None:
+    """Why the store cannot be used now, or None."""
+    if uri.startswith("sqlite:///"):
+        path = Path(uri.removeprefix("sqlite:///"))
+        return None if creating or path.is_file() else f"no store at {path}; make it with `python -m nightgarden tracking init`"
+    try:
+        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=5):  # noqa: S310 - the user's own tracking URI
+            return None
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        return f"no answer ({error})"
+
+
+def sync(state: Path, uri: str) -> tuple[int, int]:
+    """Send what waits in the spool.
+
+    Returns:
+        (runs sent, runs still waiting). Never raises for an unreachable store: it says so and keeps the spool.
+    """
+    waiting = sorted((state / "spool" / "waiting").glob("*.json"))
+    if not waiting:
+        return 0, 0
+    if reason := _unreachable(uri):
+        log.warning(
+            "tracking: %s: %s. %d runs wait in %s; send them later with `python -m nightgarden tracking sync`.",
+            uri,
+            reason,
+            len(waiting),
+            state / "spool",
+        )
+        return 0, len(waiting)
+    from mlflow.exceptions import MlflowException
+
+    client = _client(uri)
+    sent = 0
+    for path in waiting:
+        try:
+            _send(client, read_json(path, SpooledRun))
+        except (MlflowException, OSError) as error:
+            log.warning("tracking: %s while sending %s; it stays in the spool for the next sync", error, path.name)
+            continue
+        done = state / "spool" / "sent" / path.name
+        done.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(done)
+        sent += 1
+    return sent, len(waiting) - sent
+
+
+def _send(client: MlflowClient, run: SpooledRun) -> None:
+    """One spooled run into MLflow; the run id is always explicit (the active run is thread-local)."""
+    from mlflow.entities import Metric, Param, RunTag
+
+    experiment = client.get_experiment_by_name(run.experiment)
+    experiment_id = client.create_experiment(run.experiment) if experiment is None else experiment.experiment_id
+    target = _find(client, experiment_id, run.key) or client.create_run(
+        experiment_id, start_time=run.started_ms, run_name=run.name, tags={"nightgarden.key": run.key}
+    )
+    run_id = target.info.run_id
+    client.log_batch(
+        run_id,
+        metrics=[Metric(point.key, point.value, run.ended_ms, point.step) for point in run.points],
+        params=[Param(key, value[:6000]) for key, value in run.params.items()],
+        tags=[RunTag(key, value) for key, value in run.tags.items()],
+    )
+    for artifact in run.artifacts:
+        client.log_artifact(run_id, artifact)
+    if not run.open:
+        client.set_terminated(run_id, "FINISHED", run.ended_ms)
+
+
+def _find(client: MlflowClient, experiment_id: str, key: str) -> Run | None:
+    found = client.search_runs([experiment_id], f"tags.`nightgarden.key` = '{key}'", max_results=1)
+    return found[0] if found else None
