@@ -1,0 +1,65 @@
+# `make help` prints what is here. Settings come from the environment or the command line: make demo SIZE=small
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+BOOTSTRAP_PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON := .venv/bin/python
+# Index for torch alone, for example a CPU-only one; empty takes pip's own.
+TORCH_INDEX ?=
+EXTRAS := models,pipeline,dev
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PREFECT_SERVER_ANALYTICS_ENABLED := false
+export DO_NOT_TRACK := 1
+
+help:  ## This list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/ready models/base/ready .nightgarden/mlflow.db  ## Environment, embedded models, tracking store
+
+.venv/ready: pyproject.toml constraints.txt
+	@$(BOOTSTRAP_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; $(BOOTSTRAP_PYTHON) is older. Set BOOTSTRAP_PYTHON=/path/to/python3.11"; exit 2; }
+	@test -x $(PYTHON) || $(BOOTSTRAP_PYTHON) -m venv .venv
+	@torch=$$(grep '^torch==' constraints.txt); \
+	if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU; \
+	then echo "NVIDIA GPU found: installing $$torch with CUDA"; \
+	else echo "no NVIDIA GPU found: installing $$torch for the CPU (if pip's own index brings CUDA packages, set TORCH_INDEX)"; fi; \
+	$(PYTHON) -m pip install $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$torch"
+	$(PYTHON) -m pip install -c constraints.txt -e ".[$(EXTRAS)]"
+	@touch $@
+
+models/base/ready: .venv/ready
+	$(PYTHON) -m nightgarden fetch
+	@touch $@
+
+.nightgarden/mlflow.db: .venv/ready
+	$(PYTHON) -m nightgarden tracking init
+	@test ! -f $@ || touch $@
+
+demo: setup  ## Curate, train, evaluate, three nights (SIZE=small, INPUT=FILE)
+	$(PYTHON) -m infra.demo $(if $(SIZE),--size $(SIZE)) $(if $(INPUT),--input "$(INPUT)")
+
+test: setup  ## The tests
+	$(PYTHON) -m pytest
+
+test-public: setup  ## The tests that need the public data ($NIGHTGARDEN_PUBLIC_DATA)
+	@test -d "$${NIGHTGARDEN_PUBLIC_DATA:-}" || { echo "NIGHTGARDEN_PUBLIC_DATA must name the folder with the public data"; exit 2; }
+	$(PYTHON) -m pytest -m public
+
+check: .venv/ready  ## Lint and types
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+
+up: setup  ## Prefect server and worker, MLflow server, on 127.0.0.1
+	$(PYTHON) -m infra.services up
+
+down: .venv/ready  ## Stop what `make up` started
+	$(PYTHON) -m infra.services down
+
+clean-env:  ## Remove the environment (models, data and history stay)
+	rm -rf .venv
+
+.PHONY: help setup demo test test-public check up down clean-env
