@@ -1,0 +1,1 @@
+"""Base models: where they live, how they come, how they are loaded."""
