@@ -1,0 +1,1 @@
+"""What is kept: day records and, later, the memories themselves."""
