@@ -1,0 +1,1 @@
+"""Chat templates: one truth for training, evaluation and chat."""
