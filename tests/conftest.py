@@ -1,8 +1,13 @@
-"""Shared fixtures: the repository's root and the embedded models."""
+"""Shared fixtures: the repository's root, the embedded models, a miniature repository, one Prefect server."""
 
+import logging
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from nightgarden.stage import Place
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -27,3 +32,45 @@ def embedder_model(repository: Path) -> Path:
     folder = repository / "models/base/minilm"
     assert (folder / "digests.json").is_file(), "the embedder is missing; run `make setup`"
     return folder
+
+
+@pytest.fixture(scope="session")
+def miniature_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny repository with git, DVC and three stages, built once; `fresh` beside it was brought up to date by hand."""
+    from tests import miniature
+
+    logging.getLogger("dvc").setLevel(logging.WARNING)
+    root = miniature.build(tmp_path_factory.mktemp("miniature") / "unmade")
+    miniature.reproduce_by_hand(shutil.copytree(root, root.parent / "made", symlinks=True))
+    return root.parent
+
+
+@pytest.fixture
+def unmade(miniature_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A copy of the tiny repository to stand in, nothing reproduced; `../log` collects the stages that really run."""
+    return _stand_in(miniature_template / "unmade", tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def made(miniature_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """The same, brought up to date by a bare `dvc repro` and committed."""
+    return _stand_in(miniature_template / "made", tmp_path, monkeypatch)
+
+
+def _stand_in(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    root = shutil.copytree(template, tmp_path / "checkout", symlinks=True)
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("MINIATURE_LOG", str(tmp_path / "log"))
+    for name in ("NIGHTGARDEN_STATE", "MLFLOW_TRACKING_URI", "NIGHTGARDEN_FLOW_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
+    state = root / ".nightgarden"
+    return Place(root=root, state=state, tracking_uri=f"sqlite:///{state}/mlflow.db")
+
+
+@pytest.fixture(scope="session")
+def prefect_server() -> Iterator[None]:
+    """One temporary Prefect server for the whole session; a start takes 9 to 15 s."""
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=120):
+        yield
