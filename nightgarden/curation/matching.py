@@ -1,0 +1,159 @@
+"""Matching on a folded copy of a text, with spans mapped back to the original.
+
+"I'd be happy to" also stands in real data with a typographic apostrophe, a no-break space or a
+zero-width character inside; a plain regex misses all of these. The folded copy undoes them. One
+engine, RE2, decides everywhere: `\\b`, `\\w` and `$` differ between engines. Knows no rule.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.metadata import version
+from itertools import accumulate
+from typing import NamedTuple
+
+import re2
+
+from nightgarden.digests import content_id
+from nightgarden.records import Example, Hit
+
+ROW = -1
+"""`Hit.turn` of a hit on the row as a whole."""
+
+_LOOKALIKES = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛ʼʹ′´＇", "'"),
+        **dict.fromkeys("“”„‟″«»", '"'),
+        **dict.fromkeys("‐‑‒−", "-"),  # hyphens and the minus; dashes stay: they open list lines
+        "؟": "?",
+    }
+)
+
+
+class _Folds(dict[int, str]):
+    """Code point -> its folded text, filled as characters turn up: `str.translate` then runs at C speed."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = folded = _fold_character(chr(code))
+        return folded
+
+
+def _fold_character(character: str) -> str:
+    """NFKC's compatibility forms without accents; lookalike quotes straight, blanks plain, invisible characters gone.
+
+    Accents go because NFKC composes across characters and would break the map of spans.
+    """
+    if character == "\n":
+        return character
+    if character.isspace():
+        return " "
+    plain = unicodedata.normalize("NFKD", character.translate(_LOOKALIKES))
+    return "".join(c for c in plain if unicodedata.category(c) not in {"Cf", "Mn"})
+
+
+_FOLDS = _Folds()
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A text beside its folded copy."""
+
+    original: str
+
+    @cached_property
+    def text(self) -> str:
+        """The folded copy; letters keep their case."""
+        return self.original.translate(_FOLDS)
+
+    @cached_property
+    def _edges(self) -> list[int]:
+        """Where each original character begins in the folded text, and the end of the last one."""
+        return list(accumulate((len(_FOLDS[ord(c)]) for c in self.original), initial=0))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Span [start, end) of the folded text as the smallest span of the original that covers it."""
+        if self.original.isascii():  # folds one to one
+            return start, end
+        return bisect_right(self._edges, start) - 1, bisect_left(self._edges, end)
+
+
+class Found(NamedTuple):
+    """A named pattern at a span of the original text."""
+
+    name: str
+    start: int
+    end: int
+
+
+class Patterns:
+    """Named RE2 patterns: one scan for any of them, then each by itself where the scan hits.
+
+    The scan is one alternation and not an `re2.Set`: a Set whose automaton outgrows its memory
+    answers "nothing found", an alternation falls back to a slower search.
+    """
+
+    def __init__(self, named: Mapping[str, str]) -> None:
+        options = re2.Options()
+        options.max_mem = 64 << 20
+        options.log_errors = False
+        self._each = {name: re2.compile(pattern, options) for name, pattern in named.items()}
+        self._any = re2.compile("|".join(f"(?:{pattern})" for pattern in named.values()) or r"[^\s\S]", options)
+
+    def find(self, folded: Folded) -> list[Found]:
+        """Every match of every pattern, by position."""
+        if self._any.search(folded.text) is None:
+            return []
+        found = (
+            Found(name, *folded.span(*match.span())) for name, each in self._each.items() for match in each.finditer(folded.text)
+        )
+        return sorted(found, key=lambda f: (f.start, f.end, f.name))
+
+
+def engine(*patterns: str) -> str:
+    """What decides: RE2 with its version and a hash of the patterns, such as `re2-1.1.20251105/3fa2b1c4`."""
+    return f"re2-{version('google-re2')}/{content_id(patterns)[:8]}"
+
+
+@lru_cache(maxsize=32)
+def phrase_patterns(phrases: tuple[str, ...]) -> Patterns:
+    """Phrases as whole words, any case, any blanks between their words."""
+    return Patterns({phrase: phrase_pattern(phrase) for phrase in phrases})
+
+
+def phrase_pattern(phrase: str) -> str:
+    """RE2 pattern of one phrase; word borders only at ASCII ends, since RE2's `\\b` knows no other letters."""
+    words = Folded(phrase).text.split()
+    body = r"\s+".join(re2.escape(word) for word in words)
+    first, last = words[0][0], words[-1][-1]
+    before = r"\b" if first.isascii() and first.isalnum() else ""
+    after = r"\b" if last.isascii() and last.isalnum() else ""
+    return f"(?i){before}{body}{after}"
+
+
+def phrase_hits(example: Example, phrases: tuple[str, ...], what: str) -> tuple[Hit, ...]:
+    """A hit for every phrase in an answer; the reason names the phrase as the settings spell it."""
+    patterns = phrase_patterns(phrases)
+    return tuple(
+        Hit(turn=index, start=found.start, end=found.end, reason=f"{what}: {found.name}")
+        for index, text in answers(example)
+        for found in patterns.find(Folded(text))
+    )
+
+
+def answers(example: Example) -> Iterator[tuple[int, str]]:
+    """Index and text of every assistant turn: what is trained on."""
+    return ((index, turn.content) for index, turn in enumerate(example.turns) if turn.role == "assistant")
+
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+"""Python's own engine: words are counted and compared, nothing is decided by a match; RE2's wrapper takes 3 us a word."""
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words of the folded text; a contraction is one word, a script without blanks gives long ones."""
+    return _WORD.findall(Folded(text).text.lower())

@@ -1,0 +1,112 @@
+"""The `funnel` stage: the ledgers joined, the counts of every pass, and their picture.
+
+Only here every rule's annotations meet, so only here a ledger line can say whether its rule was the
+only one that hit the row. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nightgarden.curation.accounts import Report, pass_order
+from nightgarden.curation.annotate import annotations_file
+from nightgarden.jsonl import read, read_json, whole_file, write, write_json
+from nightgarden.params import Curation
+from nightgarden.records import OPS, Annotation, Dropped
+
+log = logging.getLogger(__name__)
+
+COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44")
+"""One per op; Paul Tol's bright scheme, told apart by colour-blind readers."""
+
+
+def joined_ledger(curation: Curation, root: Path) -> list[Dropped]:
+    """Ledger lines of all passes in their order, with `sole` filled in."""
+    order = pass_order(curation)
+    rules_on: dict[str, set[str]] = defaultdict(set)
+    for rule in order:
+        annotations: list[Annotation] = list(read(root / annotations_file(rule), Annotation))
+        for annotation in annotations:
+            rules_on[annotation.id].add(rule)
+    lines = []
+    for rule in order:
+        ledger: list[Dropped] = list(read(root / f"data/curated/{rule}/ledger.jsonl", Dropped))
+        lines += [msgspec.structs.replace(line, sole=rules_on[line.id] <= {rule}) for line in ledger]
+    return lines
+
+
+def funnel(curation: Curation, root: Path) -> Report:
+    """Write data/curated/ledger.jsonl, reports/funnel.json and reports/waterfall.svg.
+
+    Returns:
+        Rows before the first and after the last pass, and rows dropped by each.
+    """
+    order = pass_order(curation)
+    ledger = joined_ledger(curation, root)
+    counts: list[dict[str, int]] = [read_json(root / f"reports/passes/{rule}.json", dict[str, int]) for rule in order]
+    table = [
+        {
+            "pass": rule,
+            "rows": count["rows_in"],
+            "kept": count["kept"],
+            "dropped": count["dropped"],
+            "sole": sum(line.rule == rule and bool(line.sole) for line in ledger),
+        }
+        for rule, count in zip(order, counts, strict=True)
+    ]
+    write(root / "data/curated/ledger.jsonl", ledger)
+    write_json(root / "reports/funnel.json", table)
+    draw(order, counts, root / "reports/waterfall.svg")
+    report: Report = {"rows_in": counts[0]["rows_in"], "kept": counts[-1]["kept"]}
+    return report | {f"dropped_{rule}": count["dropped"] for rule, count in zip(order, counts, strict=True)}
+
+
+def draw(order: Sequence[str], counts: Sequence[dict[str, int]], path: Path) -> None:
+    """The waterfall: what is there before the first pass, what each pass takes, what is left; stacked by op.
+
+    The same counts give the same bytes: no date, ids of the drawing salted by a constant.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    settings = {"svg.hashsalt": "nightgarden", "svg.fonttype": "none", "font.size": 10, "font.family": "sans-serif"}
+    with matplotlib.rc_context(settings):
+        figure = Figure(figsize=(9, 0.42 * len(order) + 2.2), layout="constrained")
+        _bars(figure.add_subplot(), order, counts)
+        figure.legend(loc="outside lower center", ncols=len(OPS), frameon=False)
+        drawing = BytesIO()
+        figure.savefig(drawing, format="svg", metadata={"Date": None, "Creator": None})
+    with whole_file(path) as file:
+        file.write(drawing.getvalue())
+
+
+def _bars(axes: Any, order: Sequence[str], counts: Sequence[dict[str, int]]) -> None:
+    """One horizontal bar a pass: pale what goes on, in an op's colour what is taken, at the end of what was there."""
+    labels = ["rows in", *(rule.replace("_", " ") for rule in order), "rows kept"]
+    rows_in, kept = counts[0]["rows_in"], counts[-1]["kept"]
+    for op, (name, colour) in enumerate(zip(OPS, COLOURS, strict=True)):
+        first = sum(counts[0][f"op{o}_in"] for o in range(op))
+        last = sum(counts[-1][f"op{o}_in"] - counts[-1][f"op{o}_dropped"] for o in range(op))
+        axes.barh(0, counts[0][f"op{op}_in"], left=first, color=colour, label=f"op {op} {name}")
+        axes.barh(len(order) + 1, counts[-1][f"op{op}_in"] - counts[-1][f"op{op}_dropped"], left=last, color=colour)
+        for place, count in enumerate(counts, 1):
+            before = sum(count[f"op{o}_dropped"] for o in range(op))
+            axes.barh(place, count[f"op{op}_dropped"], left=count["kept"] + before, color=colour)
+    for place, count in enumerate(counts, 1):
+        axes.barh(place, count["kept"], color="#e4e4e4", zorder=0)
+        axes.text(count["rows_in"] + rows_in * 0.01, place, f"−{count['dropped']}", va="center")  # noqa: RUF001
+    for place, total in ((0, rows_in), (len(order) + 1, kept)):
+        axes.text(total + rows_in * 0.01, place, str(total), va="center", weight="bold")
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.set_xlim(0, rows_in * 1.1)
+    axes.set_xlabel("rows")
+    axes.set_title("What each pass took (grey: rows that go on)", loc="left")
+    axes.spines[["top", "right"]].set_visible(False)

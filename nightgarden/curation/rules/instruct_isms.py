@@ -1,0 +1,28 @@
+"""instruct_isms: the stock phrases of an assistant, in answers only.
+
+Op 1's contrast is full of them by design and is exempt, like every user and system turn.
+"""
+
+from __future__ import annotations
+
+from nightgarden.curation.canaries import Canaries, of_answers
+from nightgarden.curation.matching import engine, phrase_hits, phrase_pattern
+from nightgarden.params import PhraseRule
+from nightgarden.records import Example, Hit
+
+ENGINE = engine(phrase_pattern("a phrase"))
+CANARY_BAD = (
+    "I'd be happy to help you with that.",
+    "I’d\u00a0be happy\nto help you with that.",  # noqa: RUF001 - the forms that a plain regex misses
+    "As an A\u200bI, I have no clock.",
+)
+
+
+def canaries(settings: PhraseRule) -> Canaries:
+    """Three spellings of known phrases, and every phrase of the settings: none of them may be dead."""
+    return of_answers("instruct_isms", [*CANARY_BAD, *(f"Well, {phrase} then." for phrase in settings.phrases)])
+
+
+def hits(example: Example, settings: PhraseRule) -> tuple[Hit, ...]:
+    """Every phrase of the settings in an answer."""
+    return phrase_hits(example, settings.phrases, "instruct-ism")

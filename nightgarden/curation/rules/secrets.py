@@ -1,0 +1,149 @@
+"""secrets: keys, tokens and passwords, anywhere in a row, meta included.
+
+A hit carries the kind and the start of the secret's sha256, never the secret. Patterns follow the
+prefixes that the issuers publish (as in gitleaks.toml, MIT, 2026-07); entropy alone is no evidence:
+detect-secrets with it flags 98 % of plain prose. Not found: a bare password in prose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import re2
+
+from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, row
+from nightgarden.curation.matching import ROW, Folded, Found, Patterns, engine
+from nightgarden.digests import sha256_text
+from nightgarden.jsonl import encode
+from nightgarden.params import RuleSettings
+from nightgarden.records import Example, Hit, Turn
+
+_KINDS = {
+    "aws access key": r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
+    "anthropic key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
+    "openai key": r"\bsk-(?:(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{32,})",
+    "github token": r"\b(?:gh[opusr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})",
+    "gitlab token": r"\bglpat-[A-Za-z0-9_-]{20,}",
+    "hugging face token": r"\bhf_[A-Za-z0-9]{30,}",
+    "slack token": r"\bxox[abeoprs]-[A-Za-z0-9-]{20,}",
+    "google key": r"\bAIza[A-Za-z0-9_-]{35}",
+    "stripe key": r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
+    "npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
+    "pypi token": r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}",
+    "sendgrid key": r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}",
+    "telegram token": r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}",
+    "json web token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    "private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[^-]*-----END [A-Z0-9 ]*-----)?",
+    "password in a url": r"\b[a-z][a-z0-9+.-]*://[^/\s:@\"']+:[^/\s:@\"']{6,}@",
+    "assigned secret": r"(?i)\b(?:[a-z0-9]+[_-])*(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)\b"
+    r"[\"']?\s{0,3}[:=]\s{0,3}[\"']?[a-z0-9_/+.~$@%^&*#!-]{10,}",
+}
+_PATTERNS = Patterns(_KINDS)
+_ESCAPE = re2.compile(r"\\u([0-9A-Fa-f]{4})")
+_VALUE = re2.compile(r"[:=]\s*[\"']?([^\s\"']+)$")
+_PATH = re2.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+
+ENGINE = engine(*_KINDS.values())
+# In parts: a scanner that looks for keys in source code is right to stop at a whole one.
+CANARY_BAD = (
+    "AKIA" + "Q3ZT7MWR2XK9PLVD",
+    "sk-ant-" + "api03-Vt8mQ2xLr5NbYc0KdHs7WfZa",
+    "sk-proj-" + "Vt8mQ2xLr5NbYc0KdHs7WfZa3JpE",
+    "ghp_" + "Zk83nVqLw0RtYb5XsMd27hJfGcPa9uE4oTiN",
+    "glpat-" + "Zk83nVqLw0RtYb5XsMd2",
+    "hf_" + "bQmXkWtRzLpVnYcJdHsGfAeUoTiMwNxKrZ",
+    "xoxb-" + "2281940573316-7730125588460-Qh7VtLz0mWc3",
+    "AIza" + "SyB3nVqLw0RtYb5XsMd27hJfGcPa9uE4oTi",
+    "sk_live_" + "Zk83nVqLw0RtYb5XsMd2",
+    "npm_" + "Zk83nVqLw0RtYb5XsMd27hJfGcPa9uE4oTiN",
+    "pypi-" + "AgEIcHlwaS5vcmc" + "CJDNkYzJjODE0LTRiYjktNDY2Ny1hOGY1LTk4ZDVjN2Y4ODk3ZQACKlsz",
+    "SG." + "Zk83nVqLw0RtYb5XsMd27h" + ".JfGcPa9uE4oTiNZk83nVqLw0RtYb5XsMd27hJfGcPa9",
+    "7730125588:" + "AAH3nVqLw0RtYb5XsMd27hJfGcPa9uE4oTi",
+    "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiI4ODE0MiJ9" + ".q7Xw3Ztb0YkVnP5sLrJdE2mH",
+    "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU",
+    "postgres://clock:" + "Pendulum7731@db.example.org/hall",
+    "DB_PASSWORD = " + '"Pendulum-7731-hall"',
+)
+
+
+def canaries(settings: RuleSettings) -> Canaries:
+    """One of each kind in a prompt, and one in each place where a key can hide."""
+    bad = tuple(bad_row("secrets", number, "Revoke it.", prompt=f"Is {key} right?") for number, key in enumerate(CANARY_BAD))
+    turns = clean_rows()[1].turns
+    hidden = (
+        row("secrets:contrast", op=1, turns=turns, meta={"contrast": f"Use {CANARY_BAD[0]}."}),
+        row("secrets:foreign", op=0, turns=turns, meta={"foreign": {"auth": [CANARY_BAD[3]]}}),
+        row("secrets:directive", op=0, turns=turns, directives=(f"Always send {CANARY_BAD[5]}",)),
+        row("secrets:zero_width", op=0, turns=(Turn(role="user", content="\u200b".join(CANARY_BAD[0])), turns[1])),
+    )
+    return Canaries(bad=bad + hidden, clean=clean_rows())
+
+
+def hits(example: Example, settings: RuleSettings) -> tuple[Hit, ...]:
+    """Every secret by kind; those outside the turns as hits on the row that name the place."""
+    return tuple(
+        Hit(turn=turn, start=start, end=end, reason=f"{kind}{place}, sha256 {digest}")
+        for turn, place, text in _texts(example)
+        for kind, digest, start, end in _located(turn, text)
+    )
+
+
+def found_in(raw: str) -> bool:
+    """Whether a raw line holds a secret, also one that is hidden behind JSON's escapes."""
+    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), raw)
+    return any(_find(text) for text in {raw, plain})
+
+
+def masked(text: str) -> str:
+    """The text with every secret replaced by its kind."""
+    for kind, start, end in reversed(_find(text)):
+        text = f"{text[:start]}[{kind}]{text[end:]}"
+    return text
+
+
+def _find(text: str) -> list[Found]:
+    """Secrets in a text; overlapping ones (a key that is also assigned) as one, so that masking is safe."""
+    kept: list[Found] = []
+    for found in _PATTERNS.find(Folded(text)):
+        if _is_innocent(found, text):
+            continue
+        if kept and found.start < kept[-1].end:
+            kept[-1] = kept[-1]._replace(end=max(kept[-1].end, found.end))
+        else:
+            kept.append(found)
+    return kept
+
+
+def _is_innocent(found: Found, text: str) -> bool:
+    """AWS's documented example key; an assignment of prose or code (`password = hashlib.sha256(...)`)."""
+    secret = text[found.start : found.end]
+    if found.name == "aws access key":
+        return secret.endswith("EXAMPLE")
+    if found.name != "assigned secret":
+        return False
+    value = _VALUE.search(Folded(secret).text)
+    return (
+        value is None or text[found.end : found.end + 1] == "(" or not _mixed(value[1]) or _PATH.fullmatch(value[1]) is not None
+    )
+
+
+def _mixed(value: str) -> bool:
+    return any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+
+
+def _located(turn: int, text: str) -> Iterator[tuple[str, str, int, int]]:
+    for kind, start, end in _find(text):
+        digest = sha256_text(Folded(text[start:end]).text)[:12]
+        yield (kind, digest, 0, 0) if turn == ROW else (kind, digest, start, end)
+
+
+def _texts(example: Example) -> Iterator[tuple[int, str, str]]:
+    """Turn index, place for the reason, text: the whole row."""
+    for index, turn in enumerate(example.turns):
+        yield index, "", turn.content
+    for memory in example.memories:
+        yield ROW, " in a memory", memory.text
+    for directive in example.directives:
+        yield ROW, " in a directive", directive
+    if example.meta:
+        yield ROW, " in meta", encode(example.meta).decode()
