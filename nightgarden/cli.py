@@ -261,11 +261,11 @@ def fetch(wheels: Annotated[Path | None, typer.Option(help="Folder that already 
 @curation_app.command("try")
 def curation_try(file: Path, as_json: AsJson = False) -> None:
     """What each rule would take from a file; writes nothing."""
-    from nightgarden.curation.ingest import try_file
+    from nightgarden.curation.trial import try_file
 
     try:
         _print(try_file(file, params_module.load(), Path.cwd()), as_json)
-    except UserError as error:
+    except (UserError, Refusal) as error:
         _leave(error)
 
 
