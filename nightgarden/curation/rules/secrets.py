@@ -90,7 +90,7 @@ def hits(example: Example, settings: RuleSettings) -> tuple[Hit, ...]:
 
 def found_in(raw: str) -> bool:
     """Whether a raw line holds a secret, also one that is hidden behind JSON's escapes."""
-    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), raw)
+    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), raw).encode("utf-8", "replace").decode()
     return any(_find(text) for text in {raw, plain})
 
 

@@ -23,6 +23,8 @@ _STRING_OR_MARK = re.compile(rb'"(?:[^"\\\n]++|\\[^\n])*+(?:"|\\?(?=\n)|\\?\Z)|[
 _OPENING = re.compile(rb'\{\s*"(?:[^"\\\n]|\\.)*"\s*:')
 _BLANK = re.compile(rb"\s*")
 _SEPARATORS = re.compile(rb"[\s,]*")
+_AFTER_A_WHOLE_ONE = {b",", b"]", b"{", b""}
+"""What may follow an element that parses: a forgotten comma before the next one leaves both whole."""
 
 
 class Element(NamedTuple):
@@ -45,7 +47,10 @@ class _Window:
         """How the first element opens, from the start of its line where it stands first on it."""
 
     def grow(self) -> bool:
-        """Forget what is done, read at least as much again (so that rescans cost linear time); False at the end."""
+        """Forget what is done, read at least as much again (so that rescans cost linear time); False at the end.
+
+        Positions in the buffer change; what counts from `at` stays.
+        """
         chunk = self.file.read(max(CHUNK, len(self.buffer) - self.at))
         self.buffer = self.buffer[self.at :] + chunk
         self.at = 0
@@ -72,6 +77,14 @@ class _Window:
             if not self.grow():
                 return None
         return place
+
+    def behind(self, size: int) -> bytes:
+        """The first byte that is not blank behind the next `size` bytes; empty at the end of the file."""
+        while True:
+            found = _BLANK.match(self.buffer, self.at + size)
+            place = found.end() if found else self.at + size
+            if place < len(self.buffer) or not self.grow():
+                return self.buffer[place : place + 1]
 
     def learn_opening(self) -> None:
         """Remember how the element at `at` opens, if it is the first that opens like an object."""
@@ -135,26 +148,28 @@ def _element(window: _Window, number: int) -> Element:
         opening = window.next_opening()
         where = "the file ends inside this element" if opening is None else "it does not end before the next one begins"
         return Element(number, window.take(len(window.buffer) if opening is None else opening), None, f"not JSON: {where}")
+    size = end - window.at
+    fault, value = None, None
     try:
         value = parse(window.buffer[window.at : end])
+        if window.behind(size) not in _AFTER_A_WHOLE_ONE:
+            raise NotJson("not JSON: something stands between this element and the next")
     except NotJson as error:
-        return Element(number, window.take(_broken_end(window, end)), None, str(error))
+        return Element(number, window.take(_broken_end(window, size)), None, str(error))
     except Malformed as error:
-        return Element(number, window.take(end), None, str(error))
-    return Element(number, window.take(end), value, None)
+        fault = str(error)
+    return Element(number, window.take(window.at + size), value, fault)
 
 
-def _broken_end(window: _Window, end: int) -> int:
+def _broken_end(window: _Window, size: int) -> int:
     """Where a broken element stops: at its own end if it opened well and a separator follows, else where the next opens."""
-    inside = window.buffer.find(window.opening, window.at + 1, end) if window.opening else -1
+    start = window.at
+    inside = window.buffer.find(window.opening, start + 1, start + size) if window.opening else -1
     if inside >= 0:
         return inside
-    behind = _BLANK.match(window.buffer, end)
-    separated = behind is not None and window.buffer[behind.end() : behind.end() + 1] in {b",", b"]"}
-    if separated and window.buffer[window.at : window.at + 1] == b"{":
-        return end
-    size = end - window.at
-    opening = window.next_opening()  # moves the buffer
+    if window.buffer[start : start + 1] == b"{" and window.behind(size) in {b",", b"]"}:
+        return window.at + size
+    opening = window.next_opening()
     if opening is not None:
         return opening
     return window.at + size if size else len(window.buffer)

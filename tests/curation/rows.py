@@ -1,0 +1,91 @@
+"""Small rows and the whole of curation in a folder, for the tests of this room."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from nightgarden import params
+from nightgarden.curation.accounts import pass_order
+from nightgarden.curation.annotate import annotate
+from nightgarden.curation.filter import filter_pass
+from nightgarden.curation.gate import gate
+from nightgarden.curation.ingest import ingest
+from nightgarden.curation.rebalance import rebalance
+from nightgarden.curation.report import funnel
+from nightgarden.curation.split import split
+from nightgarden.digests import example_id
+from nightgarden.params import Curation, Params
+from nightgarden.records import Example, MemoryLine, Turn
+
+ROOT = Path(__file__).resolve().parents[2]
+PARAMS: Params = params.load(ROOT / "params.yaml")
+RULES = PARAMS.curation.rules
+
+
+def example(
+    answer: str, *, ask: str = "How do I keep basil alive?", system: str | None = None, op: int = 0, **rest: Any
+) -> Example:
+    """A row with one exchange."""
+    turns = (Turn(role="user", content=ask), Turn(role="assistant", content=answer))
+    if system is not None:
+        turns = (Turn(role="system", content=system), *turns)
+    memories: tuple[MemoryLine, ...] = rest.pop("memories", ())
+    directives: tuple[str, ...] = rest.pop("directives", ())
+    id_ = example_id(op, turns, memories, directives)
+    return Example(id=id_, op=op, turns=turns, memories=memories, directives=directives, **rest)
+
+
+def ours(row: Example) -> dict[str, Any]:
+    """A row as a line of a seed file."""
+    line: dict[str, Any] = {"op": row.op, "messages": [{"role": turn.role, "content": turn.content} for turn in row.turns]}
+    if row.memories:
+        line["memories"] = [{"type": memory.type, "text": memory.text} for memory in row.memories]
+    return line | ({"meta": row.meta} if row.meta else {})
+
+
+def write_lines(path: Path, rows: list[Any]) -> Path:
+    """Values as JSON Lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return path
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """JSON Lines as values."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def settings(**changes: Any) -> Curation:
+    """The curation section of params.yaml with some of its sections changed, key by key."""
+    raw = PARAMS.model_dump(mode="json", by_alias=True)["curation"]
+    for section, values in changes.items():
+        raw[section] = raw[section] | values if section != "sources" else values
+    return Curation.model_validate(raw)
+
+
+def run_passes(curation: Curation, root: Path) -> None:
+    """Ingest, annotate and filter by every rule."""
+    ingest(curation, root)
+    for rule in pass_order(curation):
+        annotate(rule, curation, root)
+        filter_pass(rule, curation, root)
+    funnel(curation, root)
+
+
+def curate(curation: Curation, root: Path) -> None:
+    """All stages of curation, in their order."""
+    run_passes(curation, root)
+    rebalance(curation, root)
+    split(curation, root)
+    gate(curation, root)
+
+
+def files_below(root: Path) -> dict[str, bytes]:
+    """Every file that curation writes, by relative path."""
+    tops = ("data/raw", "data/annotations", "data/curated", "data/dataset", "reports")
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for top in tops
+        for path in sorted((root / top).rglob("*"))
+        if path.is_file()
+    }

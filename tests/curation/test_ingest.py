@@ -1,0 +1,201 @@
+"""Every row of every source ends as an example, a merged row or a quarantined one; never silently elsewhere."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nightgarden.curation.ingest import ingest
+from nightgarden.errors import Refusal, UserError
+from nightgarden.params import Curation
+from tests.curation.rows import example, ours, read_lines, settings, write_lines
+
+BASIL = example("Water it from below and give it the brightest sill you have.")
+GOOD = json.dumps(ours(BASIL)).encode()
+
+
+def taking(root: Path, name: str, content: bytes, op: int | None = None, rows: int | None = None) -> Curation:
+    """A curation section whose one source is a file with that content."""
+    path = root / "data/inbox" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return settings(sources={"visitor": {"path": f"data/inbox/{name}", "op": op, "rows": rows}})
+
+
+def outcome(root: Path, name: str, content: bytes, op: int | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Examples and quarantine that a file leads to."""
+    ingest(taking(root, name, content, op), root)
+    return read_lines(root / "data/raw/examples.jsonl"), read_lines(root / "data/raw/quarantine.jsonl")
+
+
+BROKEN = {
+    b'{"op": 0, "messages"': "not JSON",
+    b"\xff" + GOOD: "byte 0 is not UTF-8",
+    GOOD.replace(b'"op": 0', b'"op": 0, "op": 1'): "a key stands twice",
+    GOOD.replace(b'"op": 0', b'"op": 0, "weight": NaN'): "NaN is no JSON number",
+    GOOD.replace(b'"op": 0', b'"op": 0, "weight": 1e999'): "too large for a float",
+    GOOD.replace(b'"op": 0', b'"op": 0, "weight": ' + b"7" * 5000): "too many digits",
+    GOOD.replace(b"Water", b"\\ud83d Water"): "a lone surrogate",
+    GOOD.replace(b'"op": 0', b'"op": 0, "deep": ' + b"[" * 300 + b"]" * 300): "nested more than 100 deep",
+    GOOD.replace(b'"op": 0', b'"op": 0, "deep": ' + b"[" * 9000 + b"]" * 9000): "nested more than 100 deep",
+    GOOD.replace(b'"user"', b'"hummany"'): "unknown role 'hummany'",
+    GOOD.replace(b'"op": 0', b'"op": 7'): "op must be a whole number from 0 to 3",
+    GOOD.replace(b'"op": 0', b'"op": true'): "op must be a whole number from 0 to 3",
+    GOOD.replace(b'"op": 0', b'"op": 0, "label": false'): "label false",
+    GOOD.replace(b'"op": 0', b'"op": 0, "memories": [{"type": "dream", "text": "x"}]'): "memories, directives or meta",
+    b'{"op": 0, "messages": []}': "no turns",
+    b'{"op": 0, "messages": [{"role": "user", "content": [{"type": "image"}]}]}': "its text must be a string",
+    b'{"op": 0, "messages": [{"role": "assistant", "content": "x", "tool_calls": [1]}]}': "calls a tool",
+    b'{"prompt": "x", "chosen": "y", "rejected": "z"}': "no known shape",
+    b"[1, 2]": "a row must be an object",
+    b'{"instruction": "x", "output": null}': "output must be a text",
+    b'{"instruction": "x", "output": "y"}': "carry no op",
+}
+
+
+@pytest.mark.parametrize("line", BROKEN, ids=list(BROKEN.values()))
+def test_a_row_that_cannot_be_taken_is_quarantined_with_its_place_and_reason(tmp_path: Path, line: bytes) -> None:
+    taken, quarantined = outcome(tmp_path, "rows.jsonl", GOOD + b"\n\n" + line + b"\n")
+    assert [row["id"] for row in taken] == [BASIL.id]
+    assert [(row["file"], row["line"]) for row in quarantined] == [("data/inbox/rows.jsonl", 3)]
+    assert BROKEN[line] in quarantined[0]["reason"]
+    assert quarantined[0]["raw"] == line.decode("utf-8", "backslashreplace")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + GOOD + b"\n",
+        GOOD + b"\r\n",
+        b"\n  \n" + GOOD,
+        b"\xef\xbb\xbf[" + GOOD + b"]",
+        b"[\r\n" + GOOD + b"\r\n]\r\n",
+    ],
+    ids=["byte order mark", "CRLF", "blank lines, no last newline", "byte order mark before an array", "CRLF array"],
+)
+def test_marks_and_line_ends_of_other_systems_change_nothing(tmp_path: Path, content: bytes) -> None:
+    taken, quarantined = outcome(tmp_path, "rows.json" if b"[" in content[:4] else "rows.jsonl", content)
+    assert [row["id"] for row in taken] == [BASIL.id]
+    assert not quarantined
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "messages": {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}]},
+    "sharegpt": {"conversations": [{"from": "human", "value": "hi", "weight": 0.0}, {"from": "gpt", "value": "Hello."}]},
+    "alpaca": {"instruction": "hi", "output": "Hello."},
+    "a text part": {
+        "messages": [{"role": "User", "content": [{"type": "text", "text": "hi"}]}, {"role": "gpt", "content": "Hello."}]
+    },
+    "an empty system": {"system": "", "instruction": "hi", "input": "", "output": "Hello."},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_same_chat_in_any_shape_is_the_same_example(tmp_path: Path, shape: str) -> None:
+    taken, _ = outcome(tmp_path, "rows.jsonl", json.dumps(SHAPES[shape]).encode(), op=0)
+    assert taken[0]["turns"] == [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}]
+    assert taken[0]["meta"]["source"] == "visitor"
+    assert taken[0]["meta"]["outside"] is True
+
+
+def test_foreign_keys_are_kept_and_the_input_stands_behind_the_instruction(tmp_path: Path) -> None:
+    row = {"instruction": "Translate.", "input": "Guten Tag", "output": "Good day.", "source": "airoboros", "idx": 12}
+    taken, _ = outcome(tmp_path, "rows.jsonl", json.dumps(row).encode(), op=0)
+    assert taken[0]["turns"][0]["content"] == "Translate.\nGuten Tag"
+    assert taken[0]["meta"]["foreign"] == {"source": "airoboros", "idx": 12}
+
+
+def test_a_system_column_becomes_the_system_turn(tmp_path: Path) -> None:
+    row = {"system": "Be brief.", "conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "Hello."}]}
+    taken, _ = outcome(tmp_path, "rows.jsonl", json.dumps(row).encode(), op=0)
+    assert taken[0]["turns"][0] == {"role": "system", "content": "Be brief."}
+
+
+def test_a_faulty_chat_is_an_example_for_the_schema_pass_and_no_reading_fault(tmp_path: Path) -> None:
+    rows = [
+        {"op": 0, "messages": [{"role": "user", "content": "hi"}]},
+        {"op": 0, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": ""}]},
+    ]
+    taken, quarantined = outcome(tmp_path, "rows.jsonl", b"\n".join(json.dumps(row).encode() for row in rows))
+    assert len(taken) == 2
+    assert not quarantined
+
+
+def test_equal_rows_of_two_sources_become_one_and_the_seeds_provenance_stays(tmp_path: Path) -> None:
+    write_lines(tmp_path / "data/inbox/a.jsonl", [ours(BASIL)])
+    write_lines(tmp_path / "data/inbox/b.jsonl", [ours(BASIL) | {"meta": {"source": "hand-written"}}] * 2)
+    sources = {"a": {"path": "data/inbox/a.jsonl", "op": 0}, "b": {"path": "data/inbox/b.jsonl"}}
+    report = ingest(settings(sources=sources), tmp_path)
+    (kept,) = read_lines(tmp_path / "data/raw/examples.jsonl")
+    assert (report["rows_in"], report["examples"], report["merged"]) == (3, 1, 2)
+    assert kept["meta"] == {"source": "hand-written"}
+    assert len(read_lines(tmp_path / "data/raw/positions.jsonl")) == 3
+
+
+def test_shuffled_sources_give_the_same_examples_byte_for_byte(tmp_path: Path) -> None:
+    rows = [ours(example(f"Answer {n % 17}.", meta={"source": f"s{n}"})) for n in range(40)]
+    found = []
+    for seed in (1, 2):
+        random.Random(seed).shuffle(rows)
+        ingest(taking(tmp_path, "rows.jsonl", b"\n".join(json.dumps(row).encode() for row in rows)), tmp_path)
+        found.append((tmp_path / "data/raw/examples.jsonl").read_bytes())
+    assert found[0] == found[1]
+    assert found[0].count(b"\n") == 17
+
+
+def test_a_row_limit_takes_rows_from_the_start_of_the_file(tmp_path: Path) -> None:
+    content = b"\n".join(json.dumps(ours(example(f"Answer {n}."))).encode() for n in range(5))
+    report = ingest(taking(tmp_path, "rows.jsonl", content, rows=2), tmp_path)
+    assert report["rows_in"] == 2
+    assert {row["line"] for row in read_lines(tmp_path / "data/raw/positions.jsonl")} == {1, 2}
+
+
+KEY = "ghp_" + "Rt84nVqLw0RtYb5XsMd27hJfGcPa9uE4oTiN"
+
+
+def test_a_quarantined_row_with_a_key_is_named_by_its_hash_only(tmp_path: Path) -> None:
+    plain = {"op": 0, "messages": [{"role": KEY, "content": KEY}]}
+    escaped = json.dumps(plain).replace("ghp_", "\\u0067hp_")
+    outcome(tmp_path, "rows.jsonl", json.dumps(plain).encode() + b"\n" + escaped.encode())
+    written = (tmp_path / "data/raw/quarantine.jsonl").read_text()
+    assert KEY not in written and KEY[4:] not in written
+    assert written.count("sha256:") == 2
+
+
+def test_a_quarantined_row_without_a_key_is_kept_as_it_was(tmp_path: Path) -> None:
+    _, (row,) = outcome(tmp_path, "rows.jsonl", b'{"op": 0, "messages": [{"role": "bot", "content": "ghp_short"}]}')
+    assert row["raw"].endswith('"ghp_short"}]}')
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("missing.jsonl", "Check the path"), ("rows.parquet", "give .json or .jsonl"), ("folder.json", "directory")],
+)
+def test_a_file_that_cannot_be_read_is_one_message_with_the_next_step(tmp_path: Path, name: str, says: str) -> None:
+    (tmp_path / "data/inbox/folder.json").mkdir(parents=True)
+    sources = {"visitor": {"path": f"data/inbox/{name}", "op": 0}}
+    with pytest.raises(UserError, match=says):
+        ingest(settings(sources=sources), tmp_path)
+    assert not (tmp_path / "data/raw").exists()
+
+
+def test_one_file_under_two_names_is_refused(tmp_path: Path) -> None:
+    write_lines(tmp_path / "data/inbox/a.jsonl", [ours(BASIL)])
+    sources = {name: {"path": "data/inbox/a.jsonl"} for name in ("one", "two")}
+    with pytest.raises(UserError, match="more than once"):
+        ingest(settings(sources=sources), tmp_path)
+
+
+def test_the_law_of_conservation_names_the_row_that_went_astray() -> None:
+    from nightgarden.curation.accounts import settle
+
+    settle("ingest", ["a", "b", "c"], taken=["a", "c"], quarantined=["b"])
+    for parts in (
+        {"taken": ["a"], "quarantined": ["b"]},
+        {"taken": ["a", "b", "c"], "quarantined": ["b"]},
+        {"taken": ["a", "b", "c", "d"]},
+    ):
+        with pytest.raises(Refusal, match="Nothing was published"):
+            settle("ingest", ["a", "b", "c"], **parts)
