@@ -115,6 +115,8 @@ def here() -> Place:
         state=state,
         tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or local_uri(state),
         flow_run_id=os.environ.get("NIGHTGARDEN_FLOW_RUN_ID"),
+        server_url=os.environ.get("OPENAI_BASE_URL"),
+        server_key=os.environ.get("OPENAI_API_KEY"),
     )
 
 

@@ -48,6 +48,9 @@ class Place:
     tracking_uri: str
     flow_run_id: str | None = None
     clock: Clock = system_clock
+    server_url: str | None = None
+    """OpenAI-compatible server for a teacher or rater that a setting names; None if there is none."""
+    server_key: str | None = field(default=None, repr=False)
 
 
 @dataclass
@@ -263,5 +266,5 @@ def guarded(job: Job, place: Place) -> int:
         log.error("stage %s could not read or write: %s. Free space or repair the path, then run it again.", job.name, reason)
         return 2
     write_verdict(place, job.name, 0, "done")
-    log.info("%s: %s", job.name, ", ".join(f"{key} {value}" for key, value in report.items()))
+    log.info("%s: done", job.name)
     return 0
