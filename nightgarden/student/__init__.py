@@ -1,0 +1,1 @@
+"""The student: a frozen sentence encoder with five small heads."""

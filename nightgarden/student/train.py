@@ -1,0 +1,186 @@
+"""Fitting the heads on cached vectors until an inner validation part stops getting better.
+
+Deterministic: own generator, one thread, batches in a drawn order; equal lessons and settings give
+equal bytes. Does not know which lessons are held out: it is given the training part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from nightgarden import jsonl
+from nightgarden.params import Student as Settings
+from nightgarden.records import FEELINGS, REACTIONS, Head, Lesson
+from nightgarden.student import heads
+from nightgarden.student.backbone import Vectors, one_thread
+from nightgarden.student.predict import CARD, WEIGHTS, Student, stacked
+
+log = logging.getLogger(__name__)
+
+FEWEST = 8
+"""Training lessons below which a head is not trained: validation would rest on a single one."""
+INNER_SHARE = 0.15
+"""Share of the training groups that decides when to stop."""
+BATCH = 32
+WEIGHT_DECAY = 0.01
+CLIP = 1.0
+"""Largest gradient norm (system.md, section 6)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """How one head's training went."""
+
+    lessons: int
+    """Training lessons, inner validation included."""
+    epochs: int
+    """The epoch whose weights were kept; 0 if the loss was never finite."""
+    loss: float
+    """Inner validation loss at that epoch; nan if it was not finite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """A trained student and how each head got there."""
+
+    student: Student
+    fits: dict[Head, Fit]
+
+    @property
+    def finite(self) -> bool:
+        """Whether every loss was a finite number."""
+        return all(math.isfinite(one.loss) for one in self.fits.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Lessons as tensors: `x` (N, num_inputs), `y` (N, T)."""
+
+    x: Tensor
+    y: Tensor
+
+    def of(self, rows: Tensor) -> Part:
+        """The rows at these indices."""
+        return Part(x=self.x[rows], y=self.y[rows])
+
+
+def fit(lessons: Sequence[Lesson], vectors: Mapping[str, Vectors], settings: Settings, start: Student | None = None) -> Fitted:
+    """Train every head that has lessons enough.
+
+    Args:
+        lessons: the training part, `group` holding the group of near-duplicates.
+        vectors: unit vector of every text and pair.
+        settings: units, rate, epochs, patience, seed.
+        start: the student to start from (warm start); None draws new weights.
+    """
+    dimensions = len(next(iter(vectors.values()), ()))
+    student, fits = Student({}, dimensions), {}
+    with one_thread():
+        for number, head in enumerate(heads.ORDER):
+            own = [lesson for lesson in lessons if lesson.head == head]
+            if len(own) < FEWEST:
+                log.info("%s: %d training lessons, at least %d are needed: not trained", head, len(own), FEWEST)
+                continue
+            generator = torch.Generator().manual_seed(settings.seed + number)
+            texts, pairs = stacked(own, vectors)
+            x = student.read(head, torch.from_numpy(texts), None if pairs is None else torch.from_numpy(pairs)).clone()
+            part = Part(x=x, y=torch.tensor([lesson.target for lesson in own]))
+            net = heads.HeadNet(head, dimensions, settings.hidden, generator)
+            if start and head in start.nets:
+                net.load_state_dict(start.nets[head].state_dict())
+            else:
+                net.rest_at(heads.resting_bias(head, part.y))
+            fits[head] = _fit_head(head, net, part, _validation(own), settings, generator)
+            student.nets[head] = net
+            log.info("%s: %d lessons, epoch %d, inner loss %.4f", head, len(own), fits[head].epochs, fits[head].loss)
+    return Fitted(student=student, fits=fits)
+
+
+def _validation(lessons: Sequence[Lesson]) -> Tensor:
+    """(N,) True on the inner validation rows: whole groups by their hash, at least one row on each side."""
+    marks = [
+        int.from_bytes(hashlib.sha256(f"inner {lesson.group}".encode()).digest()[:8], "big") < INNER_SHARE * 2**64
+        for lesson in lessons
+    ]
+    if not any(marks) or all(marks):
+        marks = [lesson.group == lessons[0].group for lesson in lessons]
+    if all(marks):
+        marks = [index == 0 for index in range(len(lessons))]
+    return torch.tensor(marks)
+
+
+def _fit_head(
+    head: Head, net: heads.HeadNet, part: Part, validation: Tensor, settings: Settings, generator: torch.Generator
+) -> Fit:
+    """Train in place and leave the weights of the best epoch, or those it began with if a loss is not finite."""
+    inner, rest = part.of(validation.nonzero()[:, 0]), part.of((~validation).nonzero()[:, 0])
+    optimiser = torch.optim.AdamW(net.parameters(), lr=settings.learning_rate, weight_decay=WEIGHT_DECAY)
+    before = _copy(net)
+    best, kept, kept_epoch = math.inf, before, 0
+    for epoch in range(1, settings.max_epochs + 1):
+        for rows in torch.split(torch.randperm(len(rest.x), generator=generator), BATCH):
+            optimiser.zero_grad()
+            torch.autograd.backward(heads.loss(head, net(rest.x[rows]), rest.y[rows]))
+            torch.nn.utils.clip_grad_norm_(net.parameters(), CLIP)
+            optimiser.step()
+        with torch.inference_mode():
+            loss = heads.loss(head, net(inner.x), inner.y).item()
+        if not math.isfinite(loss):
+            net.load_state_dict(before)
+            return Fit(lessons=len(part.x), epochs=0, loss=math.nan)
+        if loss < best:
+            best, kept, kept_epoch = loss, _copy(net), epoch
+        elif epoch - kept_epoch >= settings.patience:
+            break
+    net.load_state_dict(kept)
+    # A training that changes nothing passes every later check (seen with LoRA on embedders at 2e-5).
+    if all(torch.equal(before[name], kept[name]) for name in kept):
+        raise RuntimeError(f"{head}: {kept_epoch} epochs at rate {settings.learning_rate} left every weight as it was")
+    return Fit(lessons=len(part.x), epochs=kept_epoch, loss=best)
+
+
+def _copy(net: heads.HeadNet) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in net.state_dict().items()}
+
+
+def save(fitted: Fitted, backbone: str, settings: Settings, folder: Path) -> None:
+    """Write heads.safetensors and card.json; equal students have equal bytes.
+
+    Args:
+        fitted: what was trained.
+        backbone: digest of the backbone whose vectors it reads.
+        settings: what it was trained with.
+        folder: made if it is not there.
+    """
+    content = safetensors.torch.save(fitted.student.state())
+    with jsonl.whole_file(folder / WEIGHTS) as file:
+        file.write(content)
+    card = {
+        "backbone": backbone,
+        "dimensions": fitted.student.dimensions,
+        "hidden": settings.hidden,
+        "settings": settings.model_dump(mode="json"),
+        "heads": {
+            head: {
+                "lessons": one.lessons,
+                "epochs": one.epochs,
+                "loss": round(one.loss, 6) if math.isfinite(one.loss) else None,
+            }
+            for head, one in fitted.fits.items()
+        },
+        "feelings": list(FEELINGS),
+        "reactions": list(REACTIONS),
+        "weights_sha256": hashlib.sha256(content).hexdigest(),
+        "versions": {"torch": torch.__version__.split("+")[0], "safetensors": safetensors.__version__},
+    }
+    jsonl.write_json(folder / CARD, card)

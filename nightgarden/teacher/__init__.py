@@ -1,0 +1,1 @@
+"""The teacher: what may be asked about a night, and who answers."""

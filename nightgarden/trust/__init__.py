@@ -1,0 +1,1 @@
+"""How far the student may be believed: split, skill, gate, record."""
