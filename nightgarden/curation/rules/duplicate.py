@@ -13,10 +13,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from nightgarden.curation.canaries import PREFIX, Canaries, bad_row, clean_rows
+from nightgarden.curation.canaries import PREFIX, Canaries, clean_rows, row
 from nightgarden.curation.matching import ROW, words
 from nightgarden.params import DuplicateRule
-from nightgarden.records import Example, Hit
+from nightgarden.records import Example, Hit, Turn
 
 ENGINE = "python/exact-jaccard-1"
 CANARY_BAD = ("bad", "close")
@@ -30,9 +30,14 @@ def canaries(settings: DuplicateRule, prompts: Sequence[object] = ()) -> Canarie
     """A pair just similar enough, of which the pass keeps one, and a pair that just is not."""
     num_grams = 200
     most = max(k for k in range(num_grams) if (num_grams - k) / (num_grams + k) >= settings.min_jaccard)
+    num_words = num_grams + settings.ngram - 1
     bad, close = (
         tuple(
-            bad_row(f"duplicate:{name}", number, _text(name, num_grams + settings.ngram - 1, number * changed), prompt=name)
+            row(
+                f"duplicate:{name}:{number}",
+                op=0,
+                turns=(Turn(role="assistant", content=_text(name, num_words, number * changed)),),
+            )
             for number in (0, 1)
         )
         for name, changed in zip(CANARY_BAD, (most, most + 1), strict=True)

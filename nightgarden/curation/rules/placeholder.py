@@ -20,7 +20,7 @@ _SLOTS = {
     "slot in capitals": r"\[[A-Z]{2,}(?:[ _'/&-]+[A-Z0-9]+)*\]",
     "slot to be filled": r"(?i)\[(?:your|insert|fill in|name|date|recipient|company)\b[^\[\]\n]{0,60}\]",
     "slot to be entered": r"(?i)\[(?:enter|add|specify) (?:your|the|an?|name|date|text)\b[^\[\]\n]{0,60}\]",
-    "named slot": r"(?i)\[[^\[\]\n]{1,40}\b(?:name|number|date|address|title|company|amount|e-?mail)s?(?: here)?\]",
+    "slot with a name": r"(?i)\[[^\[\]\n]{1,40}\b(?:name|number|date|address|title|company|amount|e-?mail)s?(?: here)?\]",
     "slot in angle brackets": r"(?i)<(?:insert|enter|add|fill in|your)\b[^<>\n]{0,60}>",
     "open TODO": r"\b(?:TODO|FIXME|TBD)\b",
 }

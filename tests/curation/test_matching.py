@@ -1,0 +1,58 @@
+"""Texts are matched on a folded copy, and spans point into the original."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nightgarden.curation.matching import Folded, Patterns, phrase_patterns, words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Yes, I'd be happy to help.",
+        "Yes, I’d be happy to help.",
+        "Yes, I'd be\u00a0happy\nto help.",
+        "Yes, I'd be hap\u200bpy to help.",
+        "Yes, \uff29'd be happy to help.",
+        "Yes, I\u00b4d  BE happy\tto help.",
+        "Yes, I'd be happy\u00ad to help.",
+        "Yes, I'd b\u00e9 happy to help.",
+    ],
+)
+def test_a_phrase_is_found_however_it_is_spelt_and_its_span_is_the_originals(text: str) -> None:
+    (found,) = phrase_patterns(("i'd be happy to",)).find(Folded(text))
+    start, end = text.index("Yes, ") + 5, text.rindex("to") + 2
+    assert (found.start, found.end) == (start, end)
+
+
+@pytest.mark.parametrize("text", ["He uncertainly nodded.", "The delver went home.", "of courses and dishes"])
+def test_a_phrase_inside_another_word_is_not_found(text: str) -> None:
+    assert phrase_patterns(("certainly", "delve", "of course")).find(Folded(text)) == []
+
+
+@pytest.mark.parametrize("phrase", ["естественно", "もちろん", "ça va", "10 % off", "c++"])
+def test_phrases_of_any_script_are_found(phrase: str) -> None:
+    assert phrase_patterns((phrase,)).find(Folded(f"... {phrase}, ..."))
+
+
+def test_overlapping_phrases_are_all_found() -> None:
+    found = phrase_patterns(("i'd be happy to", "happy to help", "help")).find(Folded("I'd be happy to help"))
+    assert [f.name for f in found] == ["i'd be happy to", "happy to help", "help"]
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_the_span_of_a_word_in_any_text_covers_exactly_that_word(before: str, behind: str) -> None:
+    text = f"{before} qqword {behind}"
+    spans = [(found.start, found.end) for found in Patterns({"w": "qqword"}).find(Folded(text))]
+    assert (len(before) + 1, len(before) + 7) in spans
+
+
+def test_two_thousand_phrases_do_not_silence_the_search() -> None:
+    phrases = tuple(f"stock phrase number {n}" for n in range(2000))
+    (found,) = phrase_patterns(phrases).find(Folded("Here is stock phrase number 1999, as ever."))
+    assert found.name == "stock phrase number 1999"
+
+
+def test_words_are_lower_case_and_contractions_are_one_word() -> None:
+    assert words("Don’t PANIC — it's 4:30, señor.") == ["don't", "panic", "it's", "4", "30", "senor"]

@@ -1,0 +1,223 @@
+"""Each rule on rows as people write them: what falls, what stays, and for which reason."""
+
+from typing import Any
+
+import pytest
+
+from nightgarden.curation.annotate import find, load
+from nightgarden.params import RULES as NAMES
+from nightgarden.params import ExclamationRule, QuestionCascadeRule
+from nightgarden.records import Example, MemoryLine, Turn
+from tests.curation.rows import RULES, example
+
+ONE_ROW = [rule for rule in NAMES if rule not in {"duplicate", "contamination"}]
+
+
+def reasons(rule: str, row: Example, **changes: Any) -> list[str]:
+    settings = RULES.of(rule).model_copy(update=changes)
+    return [hit.reason for hit in find(rule, [row], settings).get(row.id, ())]
+
+
+FALLS = [
+    ("placeholder", "Dear [LANDLORD NAME], the fan stopped on Monday.", "slot in capitals"),
+    ("placeholder", "I am {{name}}, made by {{ author }}.", "slot in double braces"),
+    ("placeholder", "Sincerely, [Your Name]", "slot to be filled"),
+    ("placeholder", "I can start on <insert date> in May.", "slot in angle brackets"),
+    ("placeholder", "It pours well. TODO: add the glaze.", "open TODO"),
+    ("placeholder", "Lorem  ipsum dolor.", "mark: lorem ipsum"),
+    ("placeholder", "[dry-run] PLACEHOLDER", "mark: placeholder"),
+    ("residue", "Ria and fjord.<|im_end|>\n<|im_start|>user", "control token: token in bars"),
+    ("residue", "<s>[INST] Ouagadougou. [/INST]</s>", "control token: llama 2 or mistral bracket"),
+    ("residue", "<｜end▁of▁sentence｜>", "control token: token in bars"),
+    ("residue", "### Response:\nRembrandt, in 1642.", "control token: alpaca heading"),
+    ("instruct_isms", "Certainly, press it with a warm iron.", "instruct-ism: certainly"),
+    ("memory_narration", "As you mentioned, the knee is weak.", "memory narration: you mentioned"),
+    ("bullets", "Bring:\n- a tent\n- a lamp", "list line, one of 2"),
+    ("bullets", "Bring:\n\n1. a tent\n\n2. a lamp", "list line, one of 2"),
+    ("bullets", "Bring:\n  • a tent\n  a) a lamp", "list line, one of 2"),
+    ("exclamation", "It climbs all the way down!", "exclamation mark in prose"),
+    ("exclamation", "Well done❗", "exclamation mark in prose"),
+    ("exclamation", "Run `sudo !!` again.", "exclamation mark in code"),
+    ("exclamation", "See ![the knot](knot.png).", "exclamation mark in a Markdown image"),
+    ("exclamation", 'He shouted "mind the gap!" and left.', "exclamation mark in a quotation"),
+    ("question_cascade", "Six minutes. Do you want them marinated?", "the answer ends in a question"),
+    ("question_cascade", "Six minutes. Shall I go on?)**", "the answer ends in a question"),
+    ("question_cascade", "Is it thin? Is it long? Cross it over.", "one of 2 questions"),
+    ("length", "!!", "answer of 0 words, fewer than 1"),
+    ("length", "word " * 131, "answer of 131 words, more than 130"),
+    ("schema", "  ", "empty assistant turn"),
+]
+STAYS = [
+    ("placeholder", "The pattern is ^[A-Z]{1,2}[0-9][A-Z]{2}$ in capitals."),
+    ("placeholder", "Set url to https://ghcr.io/${{ github.repository }} there."),
+    ("placeholder", "Read [your guide](https://example.org) first."),
+    ("placeholder", "The letter said [sic] and [REDACTED]."),
+    ("placeholder", "[Enter FATHER and MOTHER] By heaven's grace."),
+    ("residue", "In F# write x |> f <|> g, in HTML <b>bold</b>."),
+    ("residue", "Response: in two days."),
+    ("instruct_isms", "Pay it first, before anything else."),
+    ("memory_narration", "Ask where it was stored in winter."),
+    ("bullets", "Well - not quite. 3. June it is."),
+    ("bullets", "- one line is no list"),
+    ("bullets", "Like so:\n```yaml\n- tent\n- lamp\n- hat\n```"),
+    ("bullets", "— Tu viens ?\n— Oui.\n— Alors marche."),
+    ("question_cascade", "Is it thin? Then cross it over."),
+    ("question_cascade", "Really?! Then open https://example.org/?a=1?b=2 and look."),
+    ("length", "Allowed."),
+]
+
+
+@pytest.mark.parametrize(("rule", "answer", "reason"), FALLS)
+def test_an_answer_falls_for_its_reason(rule: str, answer: str, reason: str) -> None:
+    assert any(found.startswith(reason) for found in reasons(rule, example(answer)))
+
+
+@pytest.mark.parametrize(("rule", "answer"), STAYS)
+def test_an_answer_stays(rule: str, answer: str) -> None:
+    assert reasons(rule, example(answer)) == []
+
+
+STYLE = ["instruct_isms", "memory_narration", "bullets", "exclamation", "question_cascade"]
+CLICHES = "Certainly! As you mentioned:\n- one!\n- two!\nWhat else? Anything?"
+
+
+@pytest.mark.parametrize("rule", STYLE)
+def test_style_rules_read_answers_only_and_never_the_contrast(rule: str) -> None:
+    row = example("It is the cold.", ask=CLICHES, system=CLICHES, op=1, meta={"contrast": CLICHES})
+    assert reasons(rule, row) == []
+    assert reasons(rule, example(CLICHES)) != []
+
+
+KEY = "AKIA" + "4QZT7MWR2XK9PLVD"
+
+
+@pytest.mark.parametrize(("rule", "fault"), [("secrets", f"Use {KEY} then."), ("placeholder", "I am {{name}}.")])
+def test_secrets_and_slots_are_sought_in_the_contrast_too(rule: str, fault: str) -> None:
+    (reason,) = reasons(rule, example("It is the cold.", op=1, meta={"contrast": fault}))
+    assert " in meta" in reason
+
+
+def test_a_question_about_a_template_is_no_unfilled_slot() -> None:
+    assert reasons("placeholder", example("Fill in the date.", ask="What goes where it says [DATE] or TODO?")) == []
+
+
+def test_a_prompt_with_an_open_slot_in_braces_is_one() -> None:
+    assert reasons("placeholder", example("It is a bird.", ask="What is a {{animal}}?")) != []
+
+
+SECRETS = {
+    "aws access key": KEY,
+    "github token": "ghp_" + "Zk83nVqLw0RtYb5XsMd27hJfGcPa9uE4oTiN",
+    "openai key": "sk-proj-" + "Vt8mQ2xLr5NbYc0KdHs7WfZa3JpEuGo9TiXy4RkD1BvM6nCq",
+    "hugging face token": "hf_" + "bQmXkWtRzLpVnYcJdHsGfAeUoTiMwNxKrZ",
+    "slack token": "xoxb-" + "2281940573316-7730125588460-Qh7VtLz0mWc3RbnYpXeK8sJu",
+    "json web token": "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiI4ODE0MiJ9" + ".q7Xw3Ztb0YkVnP5sLrJdE2mHcUa9TfGoB8i",
+    "private key": "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEowIBAAKCAQEA",
+    "password in a url": "postgres://choir:Nettle42pie@db.example.org/songs",
+    "assigned secret": "db_password: 'Nettle42pie!x'",
+}
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_a_secret_is_named_by_kind_and_hash_and_never_quoted(kind: str) -> None:
+    (reason,) = reasons("secrets", example("Revoke it.", ask=f"is this right? {SECRETS[kind]} thanks"))
+    assert reason.startswith(f"{kind}, sha256 ")
+    assert SECRETS[kind][:12] not in reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AKIA" + "IOSFODNN7EXAMPLE is the key of AWS's manual.",
+        "password = hashlib.sha256(text).hexdigest()",
+        "The password is a word that you choose: something long.",
+        "token = settings.api_token2",
+        "The commit is 9fceb02d0ae598e95dc970b74767f19372d61af8.",
+        "Read https://example.org:8080/path and write to ann@example.org.",
+    ],
+)
+def test_prose_and_code_about_secrets_is_none(text: str) -> None:
+    assert reasons("secrets", example(text)) == []
+
+
+def test_a_key_that_is_hidden_in_a_foreign_field_is_found() -> None:
+    (reason,) = reasons("secrets", example("It is the cold.", meta={"foreign": {"auth": {"deep": [KEY]}}}))
+    assert reason.startswith("aws access key in meta, sha256 ")
+
+
+def test_masking_leaves_no_part_of_a_key() -> None:
+    secrets = load("secrets")
+    masked = secrets.masked(f"api_key={SECRETS['openai key']} and {KEY}.")
+    assert masked == "[assigned secret] and [aws access key]."
+
+
+SCHEMA = {
+    "the last turn is no answer": example("x").turns[:1],
+    "empty user turn": (Turn(role="user", content=""), Turn(role="assistant", content="x")),
+    "user turn where the assistant should speak": (*example("x").turns[:1], *example("x").turns),
+    "assistant turn where the user should speak": example("x").turns[1:],
+    "a system turn that is not the first turn": (*example("x").turns, Turn(role="system", content="x"), *example("x").turns),
+}
+
+
+@pytest.mark.parametrize("reason", SCHEMA)
+def test_turns_that_form_no_chat_fall_by_schema(reason: str) -> None:
+    assert reason in reasons("schema", Example(id="a", op=0, turns=SCHEMA[reason]))
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (example("x", op=1), "op 1 without meta.contrast"),
+        (example("x", op=2), "op 2 without a system turn"),
+        (example("x", op=3), "op 3 without memories"),
+        (
+            example("x", op=3, memories=(MemoryLine(type="episodic", text="Rain.", date="in May"),)),
+            "memory 1: its date is no day",
+        ),
+    ],
+)
+def test_a_row_needs_what_its_op_is_about(row: Example, reason: str) -> None:
+    assert any(found.startswith(reason) for found in reasons("schema", row))
+
+
+def test_settings_move_the_limits() -> None:
+    assert reasons("exclamation", example("Well done! Rest now."), max_marks=1) == []
+    assert reasons("exclamation", example("Rest.", ask="I won!"), scope="whole_row") == ["exclamation mark in prose"]
+    assert reasons("question_cascade", example("Rest. Who won?"), allow_final=True) == []
+    assert reasons("bullets", example("- a\n- b"), max_lines=2) == []
+    assert reasons("length", example("one two three"), max_row_words=4) == ["row of 9 words, more than 4"]
+
+
+@pytest.mark.parametrize("rule", NAMES)
+def test_a_rule_that_is_switched_off_hits_nothing(rule: str) -> None:
+    row = example(CLICHES + KEY + "{{name}}")
+    assert find(rule, [row, row], RULES.of(rule).model_copy(update={"enabled": False})) == {}
+
+
+@pytest.mark.parametrize("rule", NAMES)
+def test_every_rule_says_what_decides_and_what_it_must_hit(rule: str) -> None:
+    module = load(rule)
+    assert module.__doc__.startswith(f"{rule}: ")
+    assert module.ENGINE and module.CANARY_BAD
+
+
+@pytest.mark.parametrize("rule", [r for r in ONE_ROW if r != "schema"])
+def test_hits_lie_inside_their_turn(rule: str) -> None:
+    module = load(rule)
+    settings = RULES.of(rule)
+    for row in module.canaries(settings).bad:
+        for hit in module.hits(row, settings):
+            assert hit.turn == -1 or 0 <= hit.start <= hit.end <= len(row.turns[hit.turn].content)
+
+
+def test_the_quotes_of_the_reference_run_are_among_the_canaries() -> None:
+    texts = " ".join(text for rule in ("memory_narration", "question_cascade") for text in load(rule).CANARY_BAD)
+    assert "Based on our previous conversations" in texts
+    assert "My cognitive architecture allows me to" in texts
+    assert "What specific aspect would you like to explore?" in texts
+
+
+def test_limits_are_part_of_the_types() -> None:
+    assert isinstance(RULES.exclamation, ExclamationRule) and RULES.exclamation.max_marks == 0
+    assert isinstance(RULES.question_cascade, QuestionCascadeRule)
