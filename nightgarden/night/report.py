@@ -10,6 +10,7 @@ from html import escape
 
 from nightgarden.params import TrustSettings
 from nightgarden.records import HEADS, Head
+from nightgarden.trust import ledger
 from nightgarden.trust.blend import consulted
 from nightgarden.trust.record import HeadRecord, NightRecord
 
@@ -83,15 +84,15 @@ def picture(history: Sequence[NightRecord], consult_from: float) -> str:
         parts.append(f'<text x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>')
     at = y(consult_from)
     parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#999" stroke-dasharray="5 4"/>')
-    parts.append(f'<text x="{LEFT + 4}" y="{at - 5:.1f}" fill="#777">consulted from {consult_from:g}</text>')
+    parts.append(f'<text x="{WIDTH - RIGHT + 16}" y="{at + 4:.1f}" fill="#777">consulted from {consult_from:g}</text>')
     for index in range(0, len(history), -(-len(history) // MOST_DATES)):
         parts.append(
             f'<text x="{x(index):.1f}" y="{HEIGHT - 22}" text-anchor="middle">{index + 1}</text>'
             f'<text x="{x(index):.1f}" y="{HEIGHT - 6}" text-anchor="middle" fill="#777">{escape(history[index].night)}</text>'
         )
     for number, head in enumerate(HEADS):
-        points = [(x(index), one.heads[head].trust) for index, one in enumerate(history)]
-        parts += _line([(px, None if value is None else y(value)) for px, value in points], COLOURS[head])
+        trusts = enumerate(ledger.trajectory(history, head))
+        parts += _line([(x(index), None if trust is None else y(trust)) for index, trust in trusts], COLOURS[head])
         row = TOP + 14 + 20 * number
         parts.append(f'<rect x="{WIDTH - RIGHT + 16}" y="{row - 10}" width="12" height="12" fill="{COLOURS[head]}"/>')
         parts.append(f'<text x="{WIDTH - RIGHT + 34}" y="{row}">{head}</text>')
@@ -125,7 +126,8 @@ def _heads(now: NightRecord) -> str:
         "<th>held-out lessons</th><th>baseline</th><th></th></tr>\n"
         f"{rows}</table>\n"
         '<p class="why">Skill: 1 perfect, 0 no better than always saying the same. Both models are measured on the same '
-        "held-out lessons. Baseline: the majority's share (reaction, relevance) or the variance (the others).</p>"
+        "held-out lessons; below about thirty of them a skill may be luck. Baseline: the majority's share (reaction, "
+        "relevance) or the variance (the others).</p>"
     )
 
 
@@ -134,7 +136,7 @@ def _account(now: NightRecord) -> str:
     header = "".join(f"<th>{name}</th>" for name in ("head", *columns))
     rows = "\n".join(
         f"<tr><td>{head}</td>" + "".join(f"<td>{escape(str(account.get(name, '')))}</td>" for name in columns) + "</tr>"
-        for head, account in now.labels.items()
+        for head, account in sorted(now.labels.items(), key=lambda item: HEADS.index(item[0]))
     )
     return f"<table><tr>{header}</tr>\n{rows}</table>"
 
