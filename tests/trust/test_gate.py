@@ -13,10 +13,7 @@ OPEN = SETTINGS.model_copy(update={"min_mean_change": -9.0, "max_head_drop": 9.0
 
 
 def skills(**values: float | None) -> dict[Head, Skill]:
-    return {  # type: ignore[return-value]
-        head: undefined(1, "too few") if value is None else Skill(value=value, n=40, baseline=0.5)
-        for head, value in values.items()
-    }
+    return {head: Skill(value=value, n=40, baseline=0.5) for head, value in values.items()}
 
 
 def test_a_model_that_is_worse_on_the_same_rows_is_rolled_back_and_only_the_gate_prevents_it() -> None:
