@@ -52,7 +52,7 @@ def write_lines(path: Path, rows: list[Any]) -> Path:
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """JSON Lines as values."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text().split("\n") if line]
 
 
 def settings(**changes: Any) -> Curation:

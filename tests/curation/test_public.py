@@ -1,0 +1,57 @@
+"""Numbers on public files that nobody of this project wrote; skipped where they are not at hand."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from nightgarden.curation.trial import try_file
+from tests.curation.rows import PARAMS, ROOT
+
+PUBLIC = os.environ.get("NIGHTGARDEN_PUBLIC_DATA")
+pytestmark = pytest.mark.skipif(
+    PUBLIC is None, reason="needs the public data: set NIGHTGARDEN_PUBLIC_DATA to its folder, or run `make test-public`"
+)
+FOLDER = Path(PUBLIC or ".") / "curation"
+
+
+def test_alpaca_rows_are_all_read_and_lose_their_lists_and_marks() -> None:
+    found = try_file(FOLDER / "alpaca_en_demo.json", PARAMS, ROOT)
+    assert (found["rows"], found["quarantined"], found["merged"]) == (999, 0, 14)
+    assert found["rules"]["secrets"] == found["rules"]["residue"] == found["rules"]["contamination"] == 0
+    assert found["rules"]["exclamation"] == 61
+    assert found["rules"]["bullets"] > 200
+
+
+def test_of_identity_the_85_rows_with_open_slots_go_and_the_other_6_do_not() -> None:
+    found = try_file(FOLDER / "identity.json", PARAMS, ROOT)
+    assert (found["rows"], found["quarantined"], found["merged"]) == (91, 0, 0)
+    assert found["rules"]["placeholder"] == 85
+    assert found["kept"] <= 6
+
+
+BREAK = {
+    10: lambda text: text.replace('"output": "', '"output": ', 1),
+    25: lambda text: text.rstrip().removesuffix("}"),
+    40: lambda text: text.replace('"instruction"', '"instructoin"', 1),
+    60: lambda text: text.replace('"input": ""', '"input": 7'),
+    90: lambda text: text[: len(text) // 2],
+}
+
+
+def test_five_broken_rows_are_five_in_quarantine_and_cost_no_other(tmp_path: Path) -> None:
+    rows = [json.dumps(row, indent=4, ensure_ascii=False) for row in json.loads((FOLDER / "identity.json").read_text())]
+    for number, damage in BREAK.items():
+        rows[number] = damage(rows[number])
+    path = tmp_path / "identity.json"
+    path.write_text("[\n" + ",\n".join(rows) + "\n]\n")
+    found = try_file(path, PARAMS, ROOT)
+    assert (found["rows"], found["quarantined"]) == (91, 5)
+
+
+def test_rejected_kto_answers_are_quarantined_and_the_preferred_taken() -> None:
+    found = try_file(FOLDER / "kto_en_demo.json", PARAMS, ROOT)
+    labels = [row["label"] for row in json.loads((FOLDER / "kto_en_demo.json").read_text())]
+    assert found["quarantined"] == labels.count(False)
+    assert found["rows"] == 300
