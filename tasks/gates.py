@@ -1,6 +1,7 @@
-"""What must hold before work may start: the night's window, a quiet person, room on the disk, nobody else at work.
+"""What must hold before work may start: room on the disk, nobody else at work.
 
-Every gate answers None or the reason why not. Knows nothing of what the work is.
+A gate answers None or the reason why not. The night's window and the quiet person are judged by
+`nightgarden.night.freeze.window_reason`. Knows nothing of what the work is.
 """
 
 from __future__ import annotations
@@ -11,34 +12,11 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from datetime import time as wall_time
 from pathlib import Path
-
-from nightgarden.clock import local
-from nightgarden.params import Window
 
 MIN_FREE_BYTES = 1 << 30
 """A night writes about 20 MB, an adapter of the embedded model 10 MB; below 1 GiB SQLite and DVC's cache fail first."""
 TELL_EVERY_SECONDS = 30
-
-
-def outside_window(now: datetime, window: Window) -> str | None:
-    """Why a night may not start at this moment; the window may reach over midnight."""
-    start, end = wall_time.fromisoformat(window.start), wall_time.fromisoformat(window.end)
-    clock = local(now, window.zone).time()
-    inside = start <= clock < end if start <= end else clock >= start or clock < end
-    if inside:
-        return None
-    return f"it is {clock:%H:%M} in {window.zone}; nights start between {window.start} and {window.end}"
-
-
-def not_quiet(now: datetime, last_heard: datetime | None, minutes: int) -> str | None:
-    """Why the person counts as awake: something was said less than `minutes` ago, or in the clock's future."""
-    if last_heard is None or now - last_heard >= timedelta(minutes=minutes):
-        return None
-    since = (now - last_heard).total_seconds() / 60
-    return f"the person spoke {since:.0f} minutes ago; a night waits for {minutes} quiet minutes"
 
 
 def disk_full(folder: Path, needed: int = MIN_FREE_BYTES) -> str | None:

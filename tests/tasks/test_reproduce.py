@@ -32,38 +32,38 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
-def want_learn(place: Place) -> None:
-    """Make the last stage stale, and only that."""
+def make_train_stale(place: Place) -> None:
+    """Change what only the stage `train` reads."""
     edit(place.root / "params.yaml", "rank: 16", "rank: 8")
 
 
 def test_both_doors_write_the_same_lock_byte_for_byte(unmade: Place, miniature_template: Path) -> None:
     with reproduce.pipeline(unmade) as opened:
-        assert opened.reproduce("keep") == ["collect", "keep@short"]
-        assert opened.reproduce("learn") == ["learn"]
-        assert opened.reproduce() == []
+        assert opened.reproduce("gate") == ["funnel", "gate@short"]
+        assert opened.reproduce("train") == ["train"]
+        assert opened.reproduce() == ["evaluate"]
     assert (unmade.root / "dvc.lock").read_bytes() == (miniature_template / "made/dvc.lock").read_bytes()
     assert "up to date" in dvc(unmade.root, "status")
 
 
 def test_only_stale_stages_run_and_a_setting_put_back_is_restored_without_running(made: Place, tmp_path: Path) -> None:
     assert repro(made) == []
-    want_learn(made)
-    assert repro(made) == ["learn"]
+    make_train_stale(made)
+    assert repro(made, "train") == ["train"]
     edit(made.root / "params.yaml", "rank: 8", "rank: 16")
-    assert repro(made) == ["learn"]
-    assert (tmp_path / "log").read_text().split() == ["learn"], "the second time DVC took it from its run-cache"
+    assert repro(made, "train") == ["train"]
+    assert (tmp_path / "log").read_text().split() == ["train"], "the second time DVC took it from its run-cache"
 
 
 def test_what_an_earlier_stage_made_stale_is_seen_in_the_same_run_and_no_more(made: Place) -> None:
-    edit(made.root / "data/seed/rows.txt", "long " * 40, "longer " * 40)
-    assert repro(made) == ["collect", "keep@short"], "keep drops the long row as before, so learn stays fresh"
+    edit(made.root / "data/seed/rows/rows.txt", "long " * 40, "longer " * 40)
+    assert repro(made) == ["funnel", "gate@short"], "keep drops the long row as before, so what follows stays fresh"
 
 
 def test_the_lines_of_a_stage_arrive_without_the_advice_of_dvc(unmade: Place) -> None:
     lines: list[str] = []
-    code, output = reproduce.relay(["repro", "-s", "collect"], unmade, lines.append)
-    assert code == 0 and "working on collect" in lines
+    code, output = reproduce.relay(["repro", "-s", "funnel"], unmade, lines.append)
+    assert code == 0 and "working on funnel" in lines
     assert not [line for line in lines if "git add" in line] and "git add" in output
 
 
@@ -78,56 +78,56 @@ def test_a_stage_knows_its_run_and_finds_this_interpreter_first() -> None:
     [
         ("refuse", Refusal, "only 3 rows; 32 are needed"),
         ("complain", UserError, "no such file: x.jsonl"),
-        ("break", reproduce.StageFailed, "stage collect failed"),
+        ("break", reproduce.StageFailed, "stage funnel failed"),
     ],
 )
 def test_the_verdict_file_tells_a_refusal_from_a_fault(
     unmade: Place, monkeypatch: pytest.MonkeyPatch, deed: str, kind: type[Exception], words: str
 ) -> None:
-    old = unmade.state / "verdicts/collect.json"
+    old = unmade.state / "verdicts/funnel.json"
     old.parent.mkdir(parents=True)
-    old.write_text('{"stage": "collect", "exit": 3, "reason": "of another run"}')
-    monkeypatch.setenv("MINIATURE", f"collect:{deed}")
+    old.write_text('{"stage": "funnel", "exit": 3, "reason": "of another run"}')
+    monkeypatch.setenv("MINIATURE", f"funnel:{deed}")
     with pytest.raises(kind, match=words):
         repro(unmade)
 
 
 def test_an_input_edited_meanwhile_is_refused(unmade: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINIATURE", "collect:edit_input")
-    with pytest.raises(UserError, match="data/seed changed while it ran"):
+    monkeypatch.setenv("MINIATURE", "funnel:edit_input")
+    with pytest.raises(UserError, match="data/seed/rows changed while it ran"):
         repro(unmade)
 
 
 def test_without_that_guard_the_lock_lies(unmade: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINIATURE", "collect:edit_input")
+    monkeypatch.setenv("MINIATURE", "funnel:edit_input")
     monkeypatch.setattr(reproduce, "refuse_drift", lambda *_: None)
-    repro(unmade, "collect")
-    assert "up to date" in dvc(unmade.root, "status", "collect")
+    repro(unmade, "funnel")
+    assert "up to date" in dvc(unmade.root, "status", "funnel")
     assert "one short row" in (unmade.root / "data/rows.txt").read_text(), "made from a text that is no longer there"
 
 
 def test_settings_edited_meanwhile_stop_the_run_before_the_next_stage(unmade: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINIATURE", "collect:edit_params")
+    monkeypatch.setenv("MINIATURE", "funnel:edit_params")
     with pytest.raises(UserError, match="params.yaml changed while the run was under way"):
         repro(unmade)
-    assert list(yaml.safe_load((unmade.root / "dvc.lock").read_text())["stages"]) == ["collect"]
+    assert list(yaml.safe_load((unmade.root / "dvc.lock").read_text())["stages"]) == ["funnel"]
 
 
 def test_settings_edited_during_the_last_stage_are_named_too(made: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     edit(made.root / "models/base/tiny/weights.txt", "weights", "other weights")
-    monkeypatch.setenv("MINIATURE", "learn:edit_params")
+    monkeypatch.setenv("MINIATURE", "train:edit_params")
     with pytest.raises(UserError, match="params.yaml changed"):
-        repro(made)
+        repro(made, "train")
 
 
 def test_a_finished_command_that_dvc_could_not_record_is_recorded_without_running_again(
     made: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    want_learn(made)
-    monkeypatch.setenv("MINIATURE", "learn:be_locked_out")
-    assert repro(made) == ["learn"]
-    assert (tmp_path / "log").read_text().split() == ["learn"]
-    assert repro(made) == []
+    make_train_stale(made)
+    monkeypatch.setenv("MINIATURE", "train:be_locked_out")
+    assert repro(made, "train") == ["train"]
+    assert (tmp_path / "log").read_text().split() == ["train"]
+    assert repro(made, "train") == []
 
 
 def test_a_lock_taken_before_the_command_means_try_again(unmade: Place) -> None:
@@ -136,9 +136,9 @@ def test_a_lock_taken_before_the_command_means_try_again(unmade: Place) -> None:
     with subprocess.Popen([sys.executable, "-c", code], cwd=unmade.root, **pipes) as holder:
         assert holder.stdout and holder.stdout.readline()
         with pytest.raises(reproduce.LockBusy):
-            reproduce.run_stage(unmade, "dvc.yaml:collect", {}, lambda _: None)
+            reproduce.run_stage(unmade, "dvc.yaml:funnel", {}, lambda _: None)
         holder.communicate("\n")
-    reproduce.run_stage(unmade, "dvc.yaml:collect", {}, lambda _: None)
+    reproduce.run_stage(unmade, "dvc.yaml:funnel", {}, lambda _: None)
 
 
 def test_only_a_busy_lock_is_tried_again() -> None:

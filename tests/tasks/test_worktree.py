@@ -14,13 +14,13 @@ from tasks.overrides import BuildForm
 from tests.miniature import git
 
 
-def learn(place: Place) -> list[str]:
-    """Bring a tree up to date with the tasks as plain functions."""
+def train(place: Place) -> list[str]:
+    """Bring a tree's adapter up to date with the tasks as plain functions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reproduce, "stage_task", reproduce.stage_task.fn)
         patch.setattr(reproduce, "fresh_task", reproduce.fresh_task.fn)
         with reproduce.pipeline(place) as opened:
-            return opened.reproduce()
+            return opened.reproduce("train")
 
 
 def state_of(root: Path) -> tuple[str, str, str]:
@@ -38,12 +38,12 @@ def test_an_override_runs_elsewhere_and_leaves_the_checkout_clean(made: Place, t
     before = state_of(made.root)
     with worktree.workplace(BuildForm(rank=4)) as place:
         assert place.root.is_relative_to(made.state) and place.root != made.root
-        assert learn(place) == ["learn"], "everything else came out of the cache that both trees share"
+        assert train(place) == ["train"], "everything else came out of the cache that both trees share"
     assert state_of(made.root) == before and before[0] == ""
-    assert learn(made) == [], "DVC does not take the worktree below the checkout for a part of it"
-    assert json.loads((place.root / "reports/learn.json").read_text())["rank"] == 4
-    assert json.loads((made.root / "reports/learn.json").read_text())["rank"] == 16
-    assert (tmp_path / "log").read_text().split() == ["learn"]
+    assert train(made) == [], "DVC does not take the worktree below the checkout for a part of it"
+    assert json.loads((place.root / "reports/training.json").read_text())["rank"] == 4
+    assert json.loads((made.root / "reports/training.json").read_text())["rank"] == 16
+    assert (tmp_path / "log").read_text().split() == ["train"]
     assert git(place.root, "status", "--porcelain") == ""
     subjects = git(place.root, "log", "--format=%s", "-3").splitlines()
     name = place.root.name
@@ -53,16 +53,16 @@ def test_an_override_runs_elsewhere_and_leaves_the_checkout_clean(made: Place, t
 
 
 def test_uncommitted_edits_and_untracked_files_are_seen_and_the_index_does_not_move(made: Place) -> None:
-    (made.root / "data/seed/rows.txt").write_text("edited, not committed\n")
-    (made.root / "data/seed/more.txt").write_text("untracked\n")
+    (made.root / "data/seed/rows/rows.txt").write_text("edited, not committed\n")
+    (made.root / "data/seed/rows/more.txt").write_text("untracked\n")
     (made.root / "staged.txt").write_text("staged\n")
     (made.root / ".env").write_text("SECRET=1\n")
     (made.root / ".gitignore").open("a").write(".env\n")
     git(made.root, "add", "staged.txt")
     before = state_of(made.root)
     with worktree.workplace(BuildForm(rank=4)) as place:
-        assert (place.root / "data/seed/rows.txt").read_text() == "edited, not committed\n"
-        assert (place.root / "data/seed/more.txt").is_file() and (place.root / "staged.txt").is_file()
+        assert (place.root / "data/seed/rows/rows.txt").read_text() == "edited, not committed\n"
+        assert (place.root / "data/seed/rows/more.txt").is_file() and (place.root / "staged.txt").is_file()
         assert not (place.root / ".env").exists(), "ignored files stay where they are"
     assert state_of(made.root) == before
 
@@ -70,7 +70,7 @@ def test_uncommitted_edits_and_untracked_files_are_seen_and_the_index_does_not_m
 def test_a_base_model_is_linked_hashes_as_in_the_checkout_and_never_enters_git(made: Place) -> None:
     with worktree.workplace(BuildForm(prompts=8)) as place:
         assert (place.root / "models/base/tiny").is_symlink()
-        assert learn(place) == [], "a setting that no stage of the miniature reads; the linked model is the same input"
+        assert train(place) == [], "a setting that no stage of the miniature reads; the linked model is the same input"
     assert "models/base" not in git(place.root, "ls-files")
 
 
@@ -78,7 +78,7 @@ def test_the_users_own_file_becomes_a_source_that_dvc_keeps_and_git_does_not(mad
     given = tmp_path / "My chats (2026); touch X.jsonl"
     given.write_text('{"instruction": "own row"}\n')
     with worktree.workplace(BuildForm(input_file=str(given))) as place:
-        assert learn(place) == ["collect", "keep@short", "learn"]
+        assert train(place) == ["funnel", "gate@short", "train"]
     key = "input_my_chats_2026_touch_x"
     source = yaml.safe_load((place.root / "params.yaml").read_text())["curation"]["sources"][key]
     assert source == {"path": f"data/inbox/{key}.jsonl", "op": 0}
@@ -110,9 +110,9 @@ def test_an_input_that_is_missing_or_of_another_kind_is_named(made: Place, given
 
 
 def test_a_run_that_fails_leaves_its_tree_to_look_at(made: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINIATURE", "learn:refuse")
+    monkeypatch.setenv("MINIATURE", "train:refuse")
     with pytest.raises(Exception, match="only 3 rows"), worktree.workplace(BuildForm(rank=4)) as place:
-        learn(place)
+        train(place)
     assert git(place.root, "log", "--format=%s", "-1").startswith("Results of")
     assert git(made.root, "status", "--porcelain") == ""
 

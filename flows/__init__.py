@@ -1,0 +1,1 @@
+"""Order and decisions, short enough to say aloud. Run from the checkout, never installed."""

@@ -1,0 +1,101 @@
+"""Moving the pointers: which adapter and which student are in use. One atomic file each.
+
+Decides nothing: evaluation and the night's gate have decided and given their reason. A pointer is
+context, so git and DVC do not know it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from nightgarden.digests import content_id, sha256_folder
+from nightgarden.errors import UserError
+from nightgarden.jsonl import read_json, write_json
+from nightgarden.night import stages
+from nightgarden.records import Record
+from nightgarden.stage import Place
+from nightgarden.teacher.items import NIGHTS
+from nightgarden.trust import record
+
+CANDIDATE = Path("models/adapters/candidate")
+CHAMPIONS = Path("models/adapters/champions")
+"""Promoted adapters by content: DVC deletes the candidate before it trains the next one."""
+CHAMPION = Path("models/adapters/champion.json")
+PROMOTED = stages.STUDENTS / "promoted.json"
+
+
+class Ending(Record, frozen=True, kw_only=True):
+    """How a run ended, as state name, page and tag."""
+
+    end: str
+    reason: str
+
+
+class Champion(Record, frozen=True, kw_only=True):
+    """models/adapters/champion.json."""
+
+    folder: str
+    files: dict[str, str]
+    """sha256 of every file of the adapter."""
+    reason: str
+    previous: str | None = None
+    """Folder of the champion before: one step back."""
+
+
+class Serving(Record, frozen=True, kw_only=True):
+    """models/student/promoted.json: checkpoint and trust move together or not at all."""
+
+    night: str
+    """The night whose model serves."""
+    folder: str
+    trust: dict[str, float | None]
+    decided: str
+    """The night that said so."""
+
+
+@task(task_run_name="promote or keep", cache_policy=NO_CACHE)
+def publish_adapter(place: Place) -> Ending:
+    """Make the candidate the champion if evaluation says so."""
+    report: dict[str, Any] = read_json(place.root / "reports/evaluation.json", dict)
+    verdict = report["promotion"]
+    if verdict["verdict"] != "promote":
+        return Ending(end="Kept", reason=verdict["reason"])
+    enthrone(place.root, verdict["reason"])
+    return Ending(end="Promoted", reason=verdict["reason"])
+
+
+def enthrone(root: Path, reason: str) -> Champion:
+    """Copy the candidate under its own content's name, then move the pointer; again changes nothing."""
+    files = sha256_folder(root / CANDIDATE)
+    folder = CHAMPIONS / content_id(files)
+    if not (root / folder).is_dir():
+        part = root / folder.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.copytree(root / CANDIDATE, part)
+        part.rename(root / folder)
+    old: Champion | None = read_json(root / CHAMPION, Champion) if (root / CHAMPION).is_file() else None
+    if old and old.folder == str(folder):
+        return old
+    champion = Champion(folder=str(folder), files=files, reason=reason, previous=old.folder if old else None)
+    write_json(root / CHAMPION, champion)
+    return champion
+
+
+@task(task_run_name="publish the student", cache_policy=NO_CACHE)
+def publish_student(place: Place) -> Ending:
+    """Point to the student that the newest night says serves."""
+    nights = [item.night for item in stages.read_nights(place.root)]
+    records = [path for night in nights if (path := place.root / NIGHTS / night / "record.json").is_file()]
+    if not records:
+        raise UserError("no night is done in this tree; run nightly-distillation first")
+    last = record.read(records[-1])
+    if last.serving:
+        trust = {str(head): one.trust for head, one in last.heads.items()}
+        folder = str(stages.STUDENTS / last.serving)
+        write_json(place.root / PROMOTED, Serving(night=last.serving, folder=folder, trust=trust, decided=last.night))
+    return Ending(end=last.end, reason=last.reason)
