@@ -1,0 +1,1 @@
+"""Flow 2: a LoRA adapter from a gated dataset."""

@@ -1,0 +1,91 @@
+"""Checkpoints of one training: where they lie, which of them are whole, when they go.
+
+A checkpoint belongs to a fingerprint: equal data, settings, base and libraries. It is whole if and only
+if its marker, written last, names the digest of every file; anything else was cut off by a kill and is
+never taken. Knows files; what is inside them is the trainer's.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nightgarden import digests, jsonl
+
+log = logging.getLogger(__name__)
+
+MARKER = "whole.json"
+KEPT = 2
+"""Checkpoints kept while training: the last whole one stays until the next is whole."""
+
+
+class Marker(msgspec.Struct, frozen=True, kw_only=True):
+    """What a whole checkpoint says of itself."""
+
+    step: int
+    files: dict[str, str]
+    """sha256 by file name, of every file but the marker."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A whole checkpoint."""
+
+    folder: Path
+    step: int
+
+
+def fingerprint(identity: Any, device: str) -> str:
+    """Names the checkpoints of one training.
+
+    Args:
+        identity: its card: dataset, settings, base, template, libraries.
+        device: `cpu` or `cuda`; a run is exact only on the device where it began.
+    """
+    return digests.content_id({"identity": identity, "device": device})
+
+
+def folder(state: Path, name: str) -> Path:
+    """Where the checkpoints of a fingerprint lie; those of others are left alone."""
+    return state / "checkpoints" / name
+
+
+def mark(checkpoint: Path, step: int) -> None:
+    """Declare a checkpoint whole: the last thing that is written into it."""
+    jsonl.write_json(checkpoint / MARKER, Marker(step=step, files=digests.sha256_folder(checkpoint)))
+
+
+def last_whole(place: Path) -> Checkpoint | None:
+    """The latest whole checkpoint of a folder; removes those that are not whole.
+
+    Returns:
+        None where there is none: the training starts at step 0.
+    """
+    found = []
+    for checkpoint in sorted(place.glob("checkpoint-*")):
+        marker = _marker(checkpoint)
+        if marker is None:
+            log.warning("%s is not whole: the run ended while it was written. It is removed.", checkpoint)
+            shutil.rmtree(checkpoint)
+        else:
+            found.append(Checkpoint(folder=checkpoint, step=marker.step))
+    return max(found, key=lambda checkpoint: checkpoint.step, default=None)
+
+
+def _marker(checkpoint: Path) -> Marker | None:
+    """The marker of a checkpoint whose files are those that it names, or None."""
+    if not (checkpoint / MARKER).is_file():
+        return None
+    marker: Marker = jsonl.read_json(checkpoint / MARKER, Marker)
+    files = digests.sha256_folder(checkpoint)
+    return marker if marker.files == {name: files[name] for name in files if name != MARKER} else None
+
+
+def clear(place: Path) -> None:
+    """Remove the checkpoints of a training whose outputs are written."""
+    shutil.rmtree(place, ignore_errors=True)
