@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nightgarden.curation import canaries as known
 from nightgarden.curation.accounts import Report, pass_report, settle
-from nightgarden.curation.annotate import annotations_file, canaries_of, find, load, prompts_for
+from nightgarden.curation.annotate import annotations_file, canaries_of, find, load
 from nightgarden.digests import content_id
 from nightgarden.errors import UserError
 from nightgarden.jsonl import read, write, write_json
@@ -37,19 +37,17 @@ def engine_of(rule: str, settings: RuleSettings) -> str:
 
 
 def divide(
-    rule: str,
-    rows: Sequence[Example],
-    hits: Mapping[str, tuple[Hit, ...]],
-    settings: RuleSettings,
-    prompts: Sequence[Prompt] = (),
+    rule: str, rows: Sequence[Example], hits: Mapping[str, tuple[Hit, ...]], settings: RuleSettings
 ) -> tuple[list[Example], list[Dropped]]:
     """Rows that stay, in their order, and ledger lines of those that go, by op and id.
 
-    The rule's canaries go the same way, with hits found by the rule as it is now.
+    The rule's canaries go the same way, with hits found by the rule as it is now (contamination's by a
+    prompt of its own: this stage does not depend on the evaluation's).
 
     Raises:
         Refusal: a canary fell or stayed wrongly, or the rows do not add up.
     """
+    prompts: tuple[Prompt, ...] = getattr(load(rule), "CANARY_PROMPTS", ())
     canaries = canaries_of(rule, settings, prompts)
     together = [*canaries.rows, *rows]
     hits = {**hits, **find(rule, canaries.rows, settings, prompts)}
@@ -79,7 +77,7 @@ def filter_pass(rule: str, curation: Curation, root: Path) -> Report:
     rows: list[Example] = list(read(root / curation.passes[rule].prevfile, Example))
     annotations: list[Annotation] = list(read(root / annotations_file(rule), Annotation))
     hits = {annotation.id: annotation.hits for annotation in annotations}
-    kept, dropped = divide(rule, rows, hits, settings, prompts_for(rule, settings, root))
+    kept, dropped = divide(rule, rows, hits, settings)
     report = pass_report(rows, kept, dropped)
     folder = root / "data/curated" / rule
     write(folder / "examples.jsonl", kept)

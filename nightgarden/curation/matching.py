@@ -20,6 +20,7 @@ from typing import NamedTuple
 import re2
 
 from nightgarden.digests import content_id
+from nightgarden.errors import UserError
 from nightgarden.records import Example, Hit
 
 ROW = -1
@@ -126,8 +127,14 @@ def phrase_patterns(phrases: tuple[str, ...]) -> Patterns:
 
 
 def phrase_pattern(phrase: str) -> str:
-    """RE2 pattern of one phrase; word borders only at ASCII ends, since RE2's `\\b` knows no other letters."""
+    """RE2 pattern of one phrase; word borders only at ASCII ends, since RE2's `\\b` knows no other letters.
+
+    Raises:
+        UserError: the phrase is blank; it would match everywhere.
+    """
     words = Folded(phrase).text.split()
+    if not words:
+        raise UserError(f"got the blank phrase {phrase!r} in curation.rules of params.yaml; write words, or take the line out.")
     body = r"\s+".join(re2.escape(word) for word in words)
     first, last = words[0][0], words[-1][-1]
     before = r"\b" if first.isascii() and first.isalnum() else ""

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from nightgarden.curation.annotate import annotate, canaries_of, find, find_with_canaries
+from nightgarden.curation.annotate import annotate, canaries_of, find, find_with_canaries, read_prompts
 from nightgarden.curation.filter import divide, filter_pass
 from nightgarden.curation.ingest import ingest
-from nightgarden.errors import Refusal
+from nightgarden.errors import Refusal, UserError
 from nightgarden.params import RULES as NAMES
 from nightgarden.params import PhraseRule
-from tests.curation.rows import RULES, example, ours, read_lines, settings, write_lines
+from tests.curation.rows import ROOT, RULES, example, ours, read_lines, settings, write_lines
 
 BLIND = PhraseRule(phrases=("a phrase nobody says",))
 """The setting after a careless edit: the phrases of the reference run are gone."""
@@ -39,10 +39,11 @@ def test_clean_case_the_narrated_memory_is_hit_and_no_canary_is_left_among_the_h
     assert list(found) == [NARRATED.id]
 
 
-@pytest.mark.parametrize("rule", [rule for rule in NAMES if rule != "contamination"])
-def test_every_rule_passes_its_canaries_under_the_settings_that_ship_and_drops_none_of_them_from_sight(rule: str) -> None:
+@pytest.mark.parametrize("rule", NAMES)
+def test_every_rule_passes_its_canaries_under_the_settings_that_ship_and_none_of_them_stays_among_the_rows(rule: str) -> None:
     row = example("Water it from below and keep it light.")
-    kept, dropped = divide(rule, [row], find_with_canaries(rule, [row], RULES.of(rule)), RULES.of(rule))
+    prompts = read_prompts(ROOT) if rule == "contamination" else ()
+    kept, dropped = divide(rule, [row], find_with_canaries(rule, [row], RULES.of(rule), prompts), RULES.of(rule))
     assert (kept, dropped) == ([row], [])
 
 
@@ -85,3 +86,8 @@ def test_a_refused_stage_publishes_nothing(tmp_path: Path) -> None:
         filter_pass("memory_narration", blind, tmp_path)
     assert not (tmp_path / "data/curated/memory_narration").exists()
     assert not (tmp_path / "reports/passes/memory_narration.json").exists()
+
+
+def test_a_blank_phrase_is_refused_since_it_would_match_everywhere() -> None:
+    with pytest.raises(UserError, match="blank phrase"):
+        find("instruct_isms", [NARRATED], PhraseRule(phrases=("of course", " \u200b")))

@@ -51,7 +51,7 @@ BROKEN = {
     b'{"prompt": "x", "chosen": "y", "rejected": "z"}': "no known shape",
     b"[1, 2]": "a row must be an object",
     b'{"instruction": "x", "output": null}': "output must be a text",
-    b'{"instruction": "x", "output": "y"}': "carry no op",
+    b'{"instruction": "x", "output": "y"}': "the row carries no op",
 }
 
 
@@ -105,6 +105,17 @@ def test_foreign_keys_are_kept_and_the_input_stands_behind_the_instruction(tmp_p
     taken, _ = outcome(tmp_path, "rows.jsonl", json.dumps(row).encode(), op=0)
     assert taken[0]["turns"][0]["content"] == "Translate.\nGuten Tag"
     assert taken[0]["meta"]["foreign"] == {"source": "airoboros", "idx": 12}
+
+
+def test_rows_of_ours_without_an_op_take_it_from_the_source(tmp_path: Path) -> None:
+    row = {"messages": ours(BASIL)["messages"], "memories": [{"type": "semantic", "text": "The sill faces north."}]}
+    taken, _ = outcome(tmp_path, "rows.jsonl", json.dumps(row).encode(), op=3)
+    assert (taken[0]["op"], taken[0]["memories"]) == (3, row["memories"])
+
+
+def test_an_array_under_the_name_of_json_lines_is_read_as_an_array(tmp_path: Path) -> None:
+    taken, quarantined = outcome(tmp_path, "rows.jsonl", b"[" + GOOD + b",\n" + GOOD.replace(b"Water", b"Feed") + b"]")
+    assert (len(taken), len(quarantined)) == (2, 0)
 
 
 def test_a_system_column_becomes_the_system_turn(tmp_path: Path) -> None:

@@ -23,6 +23,12 @@ MIN_GRAM = 3
 MIN_WORDS = 5
 CANARY_BAD = ("Somebody asked: {} What would you say?",)
 """How a prompt is wrapped; the canaries are the evaluation's own prompts, plain and wrapped."""
+CANARY_PROMPTS = (
+    Prompt(
+        id="canary", category="canary", turns=(Turn(role="user", content="How many swans winter on the moat of Castle Perrin?"),)
+    ),
+)
+"""Stands in for the evaluation's prompts where a stage does not read them."""
 
 Gram = tuple[str, ...]
 

@@ -29,7 +29,7 @@ class RawRow(NamedTuple):
 
 
 def read_rows(path: Path) -> Iterator[RawRow]:
-    """Rows of a `.jsonl` file, or of a `.json` file that holds an array or one row a line.
+    """Rows of a `.json` or `.jsonl` file that holds one array, or one row a line; its first byte says which.
 
     Raises:
         UserError: missing, unreadable, or of another kind.
@@ -40,7 +40,7 @@ def read_rows(path: Path) -> Iterator[RawRow]:
         with path.open("rb") as file:
             if file.read(3) != BOM:
                 file.seek(0)
-            if path.suffix == ".json" and _opens_array(file):
+            if _opens_array(file):
                 yield from map(_row, elements(file))
             else:
                 yield from _lines(file)

@@ -31,7 +31,8 @@ ROLES: dict[str, Role] = {
 Tool roles (`tool`, `observation`, `function`, `function_call`) are left out on purpose: no template
 of ours renders them. A misspelt role is a fault, never a guess.
 """
-OUR_KEYS = {"op", "messages", "memories", "directives", "meta"}
+OURS = {"op", "memories", "directives"}
+"""Keys beside `messages` that make a row one of ours."""
 RESERVED = ("outside", "shape")
 """Keys of `meta` that only ingest writes."""
 
@@ -55,8 +56,8 @@ def to_example(row: Any, source: str, op: int | None) -> Example:
     turns, rest = read(row)
     if not turns:
         raise Malformed("no turns")
-    if op is None and shape != "ours":
-        raise Malformed(f"{shape} rows carry no op: give `op` in params.yaml, curation.sources.{source}")
+    if op is None and not (shape == "ours" and "op" in row):
+        raise Malformed(f"the row carries no op: give `op` in params.yaml, curation.sources.{source}")
     memories, directives, meta = _ours(rest) if shape == "ours" else ((), (), {})
     own_op = rest.pop("op", None) if shape == "ours" and op is None else op
     if type(own_op) is not int or not 0 <= own_op <= 3:
@@ -80,7 +81,7 @@ def to_example(row: Any, source: str, op: int | None) -> Example:
 def _shape(row: dict[str, Any]) -> tuple[str, Any]:
     """Name and reader of the row's shape."""
     if "messages" in row:
-        return ("ours" if "op" in row else "messages"), _read_messages
+        return ("ours" if OURS & row.keys() else "messages"), _read_messages
     if "conversations" in row or "conversation" in row:
         return "sharegpt", _read_sharegpt
     if "instruction" in row and "output" in row:
