@@ -1,0 +1,17 @@
+"""Length: the seed's stubborn fault was verbosity."""
+
+from __future__ import annotations
+
+from nightgarden.evaluation.answers import Answer, Score
+from nightgarden.evaluation.wording import words
+
+
+def length(answer: Answer) -> Score:
+    """Number of words; passes up to `answer.max_words`, and never when the reply was cut off."""
+    count = len(words(answer.text))
+    if answer.truncated:
+        reason = f"cut off after {count} words"
+    else:
+        reason = f"{count} words" + (f", at most {answer.max_words} allowed" if count > answer.max_words else "")
+    passed = not answer.truncated and count <= answer.max_words
+    return Score(name="length", value=count, passed=passed, reason=reason)
