@@ -64,8 +64,23 @@ def show_evaluation(place: Place) -> None:
 
 def evaluation_page(report: dict[str, Any]) -> str:
     """reports/evaluation.json as a short page."""
-    verdict = report["promotion"]
-    return f"# Evaluation\n\nTemplate: {report['template']}\n\n**{verdict['verdict']}**: {verdict['reason']}\n"
+    promote = report["promote"]
+    scores = [
+        {
+            "score": name,
+            "good": report["good"][name],
+            "stock": report["stock"][name],
+            "adapted": report["adapted"][name],
+            "judged": report["counts"]["adapted"][name][1],
+        }
+        for name in report["good"]
+    ]
+    families = [{"family": name, **verdict} for name, verdict in report["families"].items()]
+    return (
+        f"# Adapter: {promote['verdict']}\n\n{promote['reason']}\n\n"
+        f"Template: **{report['template']}**; {report['prompts']} prompts, {report['seeds']} replies each side\n\n"
+        f"{table(families)}\n\n{table(scores)}\n\nSide by side: `data/scores/report.html`\n"
+    )
 
 
 @task(task_run_name="show {night}", cache_policy=NO_CACHE)

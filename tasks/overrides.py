@@ -1,41 +1,20 @@
 """Forms over params.yaml: every field empty = as in the file.
 
-A field takes its type and limits from `nightgarden.params`, so a form cannot allow what the file refuses.
-Knows no flow and no working tree.
+A field takes its limits from `nightgarden.params`, so a form cannot allow what the file refuses. Knows no
+flow and no working tree.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Optional, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
 from nightgarden.params import Params, Section
 
-
-class Overrides(BaseModel):
-    """What one run changes; a run with any of it works in a git worktree of its own."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    paths: ClassVar[dict[str, str]] = {}
-    """Field name -> dotted path in params.yaml."""
-
-    def changes(self) -> dict[str, Any]:
-        """Dotted path in params.yaml -> new value, for the fields that were filled in."""
-        filled = self.model_dump(mode="json", exclude_none=True)
-        return {path: filled[name] for name, path in self.paths.items() if name in filled}
-
-    @property
-    def source_file(self) -> str | None:
-        """A file of outside rows to take as one more source, if the form has that field and it was filled in."""
-        return getattr(self, "input_file", None)
-
-    @property
-    def empty(self) -> bool:
-        """Whether the run is exactly as in params.yaml."""
-        return not self.changes() and not self.source_file
+LIMITS = {Ge: "ge", Gt: "gt", Le: "le", Lt: "lt"}
 
 
 def setting(path: str) -> FieldInfo:
@@ -54,62 +33,93 @@ def _section(annotation: Any) -> type[Section]:
     raise TypeError(f"{annotation} is no section of params.yaml")
 
 
-INPUT_FILE = "A .json or .jsonl file on this machine (alpaca, ShareGPT or messages), taken as one more source of op 0"
-
-
-def form(name: str, fields: dict[str, tuple[str, str]], *, takes_file: bool = False) -> type[Overrides]:
-    """A form with one optional field per setting.
+def override(path: str, words: str) -> Any:
+    """An empty field that stands for one setting, with that setting's limits.
 
     Args:
-        name: class name, shown in the schema.
-        fields: field name -> (dotted path in params.yaml, what it is).
-        takes_file: adds the field `input_file`.
+        path: dotted path in params.yaml.
+        words: what it is.
     """
-    columns: dict[str, Any] = {}
-    for column, (path, words) in fields.items():
-        found = setting(path)
-        limited: Any = Annotated[(found.annotation, *found.metadata)] if found.metadata else found.annotation
-        columns[column] = (Optional[limited], Field(None, description=f"{words}. Empty = as in params.yaml ({path})"))  # noqa: UP045
-    if takes_file:
-        columns["input_file"] = (str | None, Field(None, description=INPUT_FILE))
-    made: type[Overrides] = create_model(name, __base__=Overrides, __doc__=Overrides.__doc__, **columns)
-    made.paths = {column: path for column, (path, _) in fields.items()}
-    return made
+    limits: dict[str, Any] = {
+        name: getattr(limit, name) for limit in setting(path).metadata for kind, name in LIMITS.items() if isinstance(limit, kind)
+    }
+    return Field(default=None, description=f"{words}. Empty = as in params.yaml.", json_schema_extra={"setting": path}, **limits)
 
 
-CURATION = {
-    "rows": ("curation.rebalance.rows", "Rows to keep in all"),
-    "held_out": ("curation.split.held_out", "Share of the rows held out"),
-    "max_exclamations": ("curation.rules.exclamation.max_marks", "Exclamation marks allowed in an answer"),
-    "exclamation_scope": ("curation.rules.exclamation.scope", "Where exclamation marks count"),
-    "max_bullet_lines": ("curation.rules.bullets.max_lines", "List lines allowed in an answer"),
-    "max_answer_words": ("curation.rules.length.max_answer_words", "Longest answer, in words"),
-    "min_jaccard": ("curation.rules.duplicate.min_jaccard", "Similarity from which a row is a near-copy"),
-}
-TRAINING = {
-    "base": ("base", "Model spec that is trained and measured"),
-    "rank": ("training.rank", "LoRA rank"),
-    "alpha": ("training.alpha", "LoRA alpha"),
-    "learning_rate": ("training.learning_rate", "Learning rate"),
-    "epochs": ("training.epochs", "Passes over the training rows"),
-    "batch_size": ("training.batch_size", "Rows per optimiser step"),
-    "training_seed": ("training.seed", "Seed of the training order"),
-}
-EVALUATION = {
-    "prompts": ("evaluation.prompts", "Prompts to use, balanced over the categories"),
-    "seeds": ("evaluation.seeds", "Replies per prompt and side"),
-    "temperature": ("evaluation.temperature", "Sampling temperature; 0 = greedy"),
-    "max_new_tokens": ("evaluation.max_new_tokens", "Longest reply, in tokens"),
-}
-NIGHT = {
-    "max_epochs": ("night.student.max_epochs", "Most epochs per head"),
-    "head_learning_rate": ("night.student.learning_rate", "Learning rate of the heads"),
-    "held_out_lessons": ("night.trust.held_out", "Share of the lessons held out"),
-    "consult_from": ("night.trust.consult_from", "Trust from which a head is consulted"),
-}
+class Overrides(BaseModel):
+    """What one run changes; a run with any of it works in a git worktree of its own."""
 
-CurationForm = form("CurationForm", CURATION, takes_file=True)
-TrainingForm = form("TrainingForm", TRAINING)
-EvaluationForm = form("EvaluationForm", EVALUATION)
-BuildForm = form("BuildForm", CURATION | TRAINING | EVALUATION, takes_file=True)
-NightForm = form("NightForm", NIGHT)
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def settings(cls) -> dict[str, str]:
+        """Field name -> dotted path in params.yaml."""
+        extras = {name: field.json_schema_extra for name, field in cls.model_fields.items()}
+        return {name: str(extra["setting"]) for name, extra in extras.items() if isinstance(extra, dict)}
+
+    def changes(self) -> dict[str, Any]:
+        """Dotted path in params.yaml -> new value, for the fields that were filled in."""
+        filled = self.model_dump(mode="json", exclude_none=True)
+        return {path: filled[name] for name, path in self.settings().items() if name in filled}
+
+    @property
+    def source_file(self) -> str | None:
+        """A file of outside rows to take as one more source, if the form has that field and it was filled in."""
+        return getattr(self, "input_file", None)
+
+    @property
+    def empty(self) -> bool:
+        """Whether the run is exactly as in params.yaml."""
+        return not self.changes() and not self.source_file
+
+
+class CurationForm(Overrides):
+    """What one run of the curation changes; such a run works in a git worktree of its own."""
+
+    input_file: str | None = Field(
+        default=None,
+        description="A .json or .jsonl file on this machine (alpaca, ShareGPT or messages), taken as one more source of op 0.",
+    )
+    rows: int | None = override("curation.rebalance.rows", "Rows to keep in all")
+    held_out: float | None = override("curation.split.held_out", "Share of the rows held out")
+    max_exclamations: int | None = override("curation.rules.exclamation.max_marks", "Exclamation marks allowed in an answer")
+    exclamation_scope: Literal["assistant", "whole_row"] | None = override(
+        "curation.rules.exclamation.scope", "Where exclamation marks count"
+    )
+    max_bullet_lines: int | None = override("curation.rules.bullets.max_lines", "List lines allowed in an answer")
+    max_answer_words: int | None = override("curation.rules.length.max_answer_words", "Longest answer, in words")
+    min_jaccard: float | None = override("curation.rules.duplicate.min_jaccard", "Similarity from which a row is a near-copy")
+
+
+class TrainingForm(Overrides):
+    """What one run of the training changes; such a run works in a git worktree of its own."""
+
+    base: str | None = override("base", "Model spec that is trained and measured")
+    rank: int | None = override("training.rank", "LoRA rank")
+    alpha: int | None = override("training.alpha", "LoRA alpha")
+    learning_rate: float | None = override("training.learning_rate", "Learning rate")
+    epochs: float | None = override("training.epochs", "Passes over the training rows")
+    batch_size: int | None = override("training.batch_size", "Rows per optimiser step")
+    training_seed: int | None = override("training.seed", "Seed of the training order")
+
+
+class EvaluationForm(Overrides):
+    """What one run of the evaluation changes; such a run works in a git worktree of its own."""
+
+    prompts: int | None = override("evaluation.prompts", "Prompts to use, balanced over the categories")
+    seeds: int | None = override("evaluation.seeds", "Replies per prompt and side")
+    temperature: float | None = override("evaluation.temperature", "Sampling temperature; 0 = greedy")
+    max_new_tokens: int | None = override("evaluation.max_new_tokens", "Longest reply, in tokens")
+
+
+class BuildForm(CurationForm, TrainingForm, EvaluationForm):
+    """What one run from raw rows to adapter changes; such a run works in a git worktree of its own."""
+
+
+class NightForm(Overrides):
+    """What one night changes; such a night works in a git worktree of its own."""
+
+    max_epochs: int | None = override("night.student.max_epochs", "Most epochs per head")
+    head_learning_rate: float | None = override("night.student.learning_rate", "Learning rate of the heads")
+    held_out_lessons: float | None = override("night.trust.held_out", "Share of the lessons held out")
+    consult_from: float | None = override("night.trust.consult_from", "Trust from which a head is consulted")

@@ -23,8 +23,9 @@ from nightgarden.teacher.items import NIGHTS
 from nightgarden.trust import record
 
 CANDIDATE = Path("models/adapters/candidate")
+SCORES = Path("data/scores/scores.jsonl")
 CHAMPIONS = Path("models/adapters/champions")
-"""Promoted adapters by content: DVC deletes the candidate before it trains the next one."""
+"""Promoted adapters by content, each with its scores: DVC deletes the candidate before it trains the next one."""
 CHAMPION = Path("models/adapters/champion.json")
 PROMOTED = stages.STUDENTS / "promoted.json"
 
@@ -39,9 +40,12 @@ class Ending(Record, frozen=True, kw_only=True):
 class Champion(Record, frozen=True, kw_only=True):
     """models/adapters/champion.json."""
 
+    adapter: str
+    """sha256 of its weights, as its card says."""
     folder: str
-    files: dict[str, str]
-    """sha256 of every file of the adapter."""
+    """The adapter, relative to the repository."""
+    scores: str
+    """Its own scores, relative to the repository: what the next candidate is compared with."""
     reason: str
     previous: str | None = None
     """Folder of the champion before: one step back."""
@@ -62,7 +66,7 @@ class Serving(Record, frozen=True, kw_only=True):
 def publish_adapter(place: Place) -> Ending:
     """Make the candidate the champion if evaluation says so."""
     report: dict[str, Any] = read_json(place.root / "reports/evaluation.json", dict)
-    verdict = report["promotion"]
+    verdict = report["promote"]
     if verdict["verdict"] != "promote":
         return Ending(end="Kept", reason=verdict["reason"])
     enthrone(place.root, verdict["reason"])
@@ -70,18 +74,21 @@ def publish_adapter(place: Place) -> Ending:
 
 
 def enthrone(root: Path, reason: str) -> Champion:
-    """Copy the candidate under its own content's name, then move the pointer; again changes nothing."""
-    files = sha256_folder(root / CANDIDATE)
-    folder = CHAMPIONS / content_id(files)
-    if not (root / folder).is_dir():
-        part = root / folder.with_suffix(".part")
+    """Copy the candidate with its scores under its own content's name, then move the pointer; again changes nothing."""
+    card: dict[str, Any] = read_json(root / CANDIDATE / "card.json", dict)
+    home = CHAMPIONS / content_id(sha256_folder(root / CANDIDATE))
+    if not (root / home).is_dir():
+        part = root / home.with_suffix(".part")
         shutil.rmtree(part, ignore_errors=True)
-        shutil.copytree(root / CANDIDATE, part)
-        part.rename(root / folder)
+        shutil.copytree(root / CANDIDATE, part / "adapter")
+        shutil.copy2(root / SCORES, part / SCORES.name)
+        part.rename(root / home)
     old: Champion | None = read_json(root / CHAMPION, Champion) if (root / CHAMPION).is_file() else None
-    if old and old.folder == str(folder):
+    folder, scores = str(home / "adapter"), str(home / SCORES.name)
+    if old and old.folder == folder:
         return old
-    champion = Champion(folder=str(folder), files=files, reason=reason, previous=old.folder if old else None)
+    previous = old.folder if old else None
+    champion = Champion(adapter=card["adapter"], folder=folder, scores=scores, reason=reason, previous=previous)
     write_json(root / CHAMPION, champion)
     return champion
 

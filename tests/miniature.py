@@ -61,6 +61,8 @@ stages:
       - models/adapters/candidate
     params:
       - evaluation.prompts
+    outs:
+      - data/scores
     metrics:
       - reports/evaluation.json:
           cache: false
@@ -102,10 +104,12 @@ if stage == "gate@short":
     rows = pathlib.Path("data/rows.txt").read_text().splitlines()
     put("data/dataset/rows.txt", "\\n".join(row for row in rows if len(row) <= number("max_answer_words")) + "\\n")
 if stage == "train":
+    put("models/adapters/candidate/card.json", {"adapter": f"sha-of-rank-{number('rank')}"})
     put("models/adapters/candidate/adapter.json", {"rank": number("rank"), "base": read("models/base/tiny")})
     held_out = {"op0": {"before": 3.1, "after": 2.2}}
     put("reports/training.json", {"rank": number("rank"), "steps": 2, "verdict": ["lower on every op"], "held_out": held_out})
 if stage == "evaluate":
+    put("data/scores/scores.jsonl", "")
     put("reports/evaluation.json", EVALUATION)
 
 who, _, deed = os.environ.get("MINIATURE", "").partition(":")
@@ -130,8 +134,15 @@ end(0, "done")
 """
 
 EVALUATION = {
-    "template": {"verdict": "agree"},
-    "promotion": {"verdict": "promote", "reason": "It improves on the stock model: bullets 3 won, 0 lost."},
+    "template": "agree",
+    "prompts": 8,
+    "seeds": 1,
+    "good": {"bullets": "low"},
+    "stock": {"bullets": 0.4},
+    "adapted": {"bullets": None},
+    "counts": {"stock": {"bullets": [3, 8]}, "adapted": {"bullets": [0, 0]}},
+    "families": {"suppression": {"verdict": "improved", "reason": "bullets fell"}},
+    "promote": {"verdict": "promote", "reason": "It improves on stock: bullets."},
 }
 
 

@@ -37,7 +37,7 @@ def seen_in_ui(state: State[Any]) -> tuple[list[str], list[str]]:
 
 def test_build_adapter_runs_every_stale_stage_as_a_task_then_promotes(unmade: Place, miniature_template: Path) -> None:
     state = build_adapter(return_state=True)
-    assert (state.name, state.message) == ("Promoted", "It improves on the stock model: bullets 3 won, 0 lost.")
+    assert (state.name, state.message) == ("Promoted", "It improves on stock: bullets.")
     names, artifacts = seen_in_ui(state)
     assert [name for name in names if not name.startswith("show")] == [
         "funnel",
