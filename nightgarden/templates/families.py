@@ -1,9 +1,10 @@
 """What is known of each family of models that one of our templates serves.
 
 Numbers come from the models' own files: SmolLM2-135M-Instruct's GGUF; for Mistral the published
-params.json and the vocabularies in mistral-common 1.13.1, whose ids our templates give to the letter (chats
-with and without system text, training rows). The hub's own Mistral folders could not be seen. A family is chosen by its tokenizer and its template; its config can only veto, since base, instruct and every
-fine-tune share one config. Adding a model: its shape here; adding a format: a family and a template file.
+params.json and the vocabularies in mistral-common 1.13.1, whose ids our templates give to the letter
+(chats with and without system text, training rows). The hub's own Mistral folders could not be seen.
+A family is chosen by its tokenizer and its template; its config can only veto, since base, instruct and
+every fine-tune share one config. Adding a model: its shape here; a format: a family and a template file.
 """
 
 from __future__ import annotations
