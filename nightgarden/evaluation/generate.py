@@ -1,0 +1,270 @@
+"""Replies of both sides: one loaded base, the adapter off and on, batched, cached batch by batch.
+
+The only file of the room that runs a model. Knows token ids and settings; not what a prompt means and
+not what a good reply is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from nightgarden import jsonl
+from nightgarden.digests import content_id, sha256_file
+from nightgarden.errors import Refusal
+from nightgarden.evaluation.answers import Side
+from nightgarden.evaluation.sampling import gumbel, noise_key
+from nightgarden.models.load import load_model
+from nightgarden.params import Evaluation, ModelSpec
+from nightgarden.records import Record
+from nightgarden.training import adapter as adapters
+
+log = logging.getLogger(__name__)
+
+LIBRARIES = ("torch", "transformers", "peft", "numpy")
+"""Whose versions can change a reply."""
+CANDIDATES = 1024
+"""Most likely tokens among which the nucleus is looked for first; a full sort of 49,152 costs ten times as much."""
+PROGRESS_TOKENS = 32
+
+
+class Generated(Record, frozen=True, kw_only=True):
+    """One reply as ids, without its stop token."""
+
+    ids: tuple[int, ...]
+    truncated: bool
+    """True when it had not stopped after the last token that it was given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One reply to make."""
+
+    prompt_ids: tuple[int, ...]
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """How replies are made, and what identifies them beside the request."""
+
+    settings: Evaluation
+    stop: int
+    """Id of the template's stop token."""
+    base: dict[str, str]
+    """Digests of the base's weights by file."""
+    adapter: str
+    """Digest of the adapter, see `adapter_digest`."""
+    cache: Path
+    """Folder for finished batches."""
+
+
+def adapter_digest(folder: Path) -> str:
+    """Identity of an adapter: its weights and its config, whose alpha scales them."""
+    return content_id([adapters.weights_digest(folder), sha256_file(folder / adapters.CONFIG)])
+
+
+@dataclass(frozen=True)
+class Sides:
+    """One base with one adapter: `stock` with the adapter off, `adapted` with it on."""
+
+    model: Any
+    pristine: torch.Tensor
+    """Logits of the probe before the adapter was attached. (V,)"""
+    probe: tuple[int, ...]
+
+    def on(self, side: Side) -> AbstractContextManager[None]:
+        """A block in which the model is that side."""
+        return nullcontext() if side == "adapted" else self.model.disable_adapter()
+
+    def require_two(self) -> None:
+        """Prove on the probe that stock is the base as it was loaded, and adapted is not.
+
+        Raises:
+            Refusal: what the two columns of the report show would not be what their titles say.
+        """
+        with self.on("stock"):
+            stock = last_logits(self.model, self.probe)
+        if fault := sides_fault(self.pristine, stock, last_logits(self.model, self.probe)):
+            raise Refusal(f"stock and adapted are not what they are called: {fault}. Nothing was scored; check the adapter.")
+
+
+def sides_fault(pristine: torch.Tensor, stock: torch.Tensor, adapted: torch.Tensor) -> str | None:
+    """Why three logit vectors of one prompt are no proof of two sides, or None. (V,) each."""
+    if not bool(torch.isfinite(adapted).all()):
+        return "with the adapter on the logits are not finite numbers"
+    if not torch.equal(pristine, stock):
+        apart = float((pristine - stock).abs().max())
+        return f"with the adapter off the logits are not those of the base (up to {apart:.2g} apart): it was not taken off"
+    if torch.equal(stock, adapted):
+        return "with the adapter on the logits are those of the base: it was not loaded, or not trained"
+    return None
+
+
+@torch.inference_mode()
+def last_logits(model: Any, ids: Sequence[int]) -> torch.Tensor:
+    """Logits after a prompt, alone in its batch. (V,)"""
+    answer = model(input_ids=torch.tensor([list(ids)], device=model.device), logits_to_keep=1, use_cache=False)
+    logits: torch.Tensor = answer.logits[0, -1]
+    return logits
+
+
+def load_sides(spec: ModelSpec, root: Path, adapter: Path, probe: tuple[int, ...]) -> Sides:
+    """The base of `spec` with the adapter of a folder, proven to be two sides.
+
+    Raises:
+        UserError, Refusal: as `load_model` and `attach`, or the sides are not two.
+    """
+    base = load_model(spec, root)
+    pristine = last_logits(base, probe)
+    sides = Sides(adapters.attach(base, adapter), pristine, probe)
+    sides.require_two()
+    return sides
+
+
+def replies(sides: Sides, side: Side, requests: Sequence[Request], work: Work) -> list[Generated]:
+    """Replies in the order of `requests`; batches that an earlier, killed run finished come from the cache.
+
+    A batch is cached and made again as a whole, so a resumed run computes what an undisturbed one does,
+    bit for bit. In another batch a reply meets the same noise, but matrix products may round otherwise.
+    """
+    made: dict[int, Generated] = {}
+    batches = list(batched(requests, work.settings.batch_size))
+    for number, batch in enumerate(batches, 1):
+        name = f"{side}, batch {number} of {len(batches)}"
+        chosen = [requests[index] for index in batch]
+        path = work.cache / f"{batch_key(side, chosen, work)}.json"
+        if path.is_file():
+            log.info("%s: %d replies from the cache", name, len(batch))
+            done: list[Generated] = jsonl.read_json(path, list[Generated])
+        else:
+            with sides.on(side):
+                done = generate(sides.model, chosen, work, name)
+            jsonl.write_json(path, done)
+        made.update(zip(batch, done, strict=True))
+    return [made[index] for index in range(len(requests))]
+
+
+def batched(requests: Sequence[Request], size: int) -> Iterator[list[int]]:
+    """Indices of the requests, sorted by length so that a batch has little padding, `size` at a time."""
+    order = sorted(range(len(requests)), key=lambda index: (len(requests[index].prompt_ids), index))
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
+
+
+def batch_key(side: Side, requests: Sequence[Request], work: Work) -> str:
+    """Identity of a batch: weights, prompt ids, settings, seeds, library versions; nothing of the other side.
+
+    A cache that leaves the weights out answers for the adapter with stock's text.
+    """
+    settings = work.settings
+    return content_id(
+        {
+            "base": work.base,
+            "adapter": work.adapter if side == "adapted" else None,
+            "requests": [[request.prompt_ids, request.seed] for request in requests],
+            "sampling": [settings.max_new_tokens, settings.temperature, settings.top_p, work.stop],
+            "libraries": {name: version(name) for name in LIBRARIES},
+        }
+    )
+
+
+@dataclass
+class _Running:
+    """The replies of a batch that have not stopped, and the model's state of exactly those."""
+
+    rows: list[int]
+    """Their indices in the batch. (B,)"""
+    keys: list[int]
+    """Their noise keys. (B,)"""
+    tokens: torch.Tensor
+    """What the model is given next. (B, 1); at first the left-padded prompts. (B, T)"""
+    mask: torch.Tensor
+    """1 on tokens, 0 on padding. (B, T)"""
+    cache: DynamicCache = field(default_factory=DynamicCache)
+
+    def logits(self, model: Any) -> torch.Tensor:
+        """One step of the model. (B, V)"""
+        positions = (self.mask.cumsum(1) - 1).clamp(min=0)[:, -self.tokens.shape[1] :]
+        answer = model(
+            input_ids=self.tokens,
+            attention_mask=self.mask,
+            position_ids=positions,
+            cache=self.cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits: torch.Tensor = answer.logits[:, -1]
+        return logits
+
+    def advance(self, chosen: list[int], stop: int) -> None:
+        """Take the chosen tokens in; rows that stopped leave the batch with their part of the cache."""
+        stay = [index for index, token in enumerate(chosen) if token != stop]
+        if len(stay) < len(chosen):
+            kept = torch.tensor(stay, dtype=torch.long, device=self.mask.device)
+            self.cache.batch_select_indices(kept)
+            self.mask = self.mask[kept]
+            self.rows, self.keys = [self.rows[index] for index in stay], [self.keys[index] for index in stay]
+        self.tokens = torch.tensor([[chosen[index]] for index in stay], dtype=torch.long, device=self.mask.device)
+        self.mask = torch.cat([self.mask, self.mask.new_ones(len(stay), 1)], dim=1)
+
+
+@torch.inference_mode()
+def generate(model: Any, requests: Sequence[Request], work: Work, name: str) -> list[Generated]:
+    """Replies of one batch; our own loop, because rows that stopped then cost nothing (transformers' pads them on)."""
+    running = _start(requests, model.device)
+    ids: list[list[int]] = [[] for _ in requests]
+    for step in range(work.settings.max_new_tokens):
+        chosen = choose(running.logits(model), running.keys, step, work.settings)
+        for row, token in zip(running.rows, chosen, strict=True):
+            ids[row].append(token)
+        running.advance(chosen, work.stop)
+        if not running.rows:
+            break
+        if (step + 1) % PROGRESS_TOKENS == 0:
+            log.info("%s: %d of %d replies still run after %d tokens", name, len(running.rows), len(requests), step + 1)
+    log.info("%s: %d replies, %d tokens", name, len(ids), sum(map(len, ids)))
+    return [
+        Generated(ids=tuple(reply[: -1 if reply[-1] == work.stop else None]), truncated=reply[-1] != work.stop) for reply in ids
+    ]
+
+
+def _start(requests: Sequence[Request], device: torch.device) -> _Running:
+    """Prompts padded on the left, so that every reply begins in the same column."""
+    longest = max(len(request.prompt_ids) for request in requests)
+    tokens = torch.zeros((len(requests), longest), dtype=torch.long, device=device)
+    mask = torch.zeros_like(tokens)
+    for row, request in enumerate(requests):
+        tokens[row, longest - len(request.prompt_ids) :] = torch.tensor(request.prompt_ids, device=device)
+        mask[row, longest - len(request.prompt_ids) :] = 1
+    keys = [noise_key(request.prompt_ids, request.seed) for request in requests]
+    return _Running(rows=list(range(len(requests))), keys=keys, tokens=tokens, mask=mask)
+
+
+def choose(logits: torch.Tensor, keys: Sequence[int], position: int, settings: Evaluation) -> list[int]:
+    """The next token of every row: the likeliest at temperature 0, else a draw from the nucleus.
+
+    Args:
+        logits: (B, V)
+        keys: noise keys. (B,)
+        position: index of the token in its reply.
+        settings: temperature and top_p.
+    """
+    if settings.temperature == 0:
+        return [int(token) for token in logits.argmax(-1)]
+    shares = (logits.float() / settings.temperature).softmax(-1)
+    top, tokens = shares.topk(min(CANDIDATES, shares.shape[1]))
+    if bool((top.sum(1) < settings.top_p).any()):
+        top, tokens = shares.topk(shares.shape[1])
+    outside = top.cumsum(1) - top >= settings.top_p  # the token that crosses top_p still belongs to the nucleus
+    noise = torch.from_numpy(gumbel(keys, [position] * len(keys), tokens.cpu().numpy())).to(top.device)
+    best = (top.double().log() + noise).masked_fill(outside, float("-inf")).argmax(1, keepdim=True)
+    return [int(token) for token in tokens.gather(1, best)]
