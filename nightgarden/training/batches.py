@@ -16,7 +16,7 @@ from nightgarden.templates.registry import IGNORED
 if TYPE_CHECKING:
     from torch import Tensor
 
-BUCKET = 16
+BUCKET = 8
 """Rows whose lengths differ by less than this many tokens count as equally long and are mixed at random."""
 
 
