@@ -43,7 +43,9 @@ def override(path: str, words: str) -> Any:
     limits: dict[str, Any] = {
         name: getattr(limit, name) for limit in setting(path).metadata for kind, name in LIMITS.items() if isinstance(limit, kind)
     }
-    return Field(default=None, description=f"{words}. Empty = as in params.yaml.", json_schema_extra={"setting": path}, **limits)
+    return Field(
+        default=None, description=f"{words}. Empty = as in params.yaml ({path}).", json_schema_extra={"setting": path}, **limits
+    )
 
 
 class Overrides(BaseModel):
