@@ -26,7 +26,9 @@ from dvc.utils.serialize import modify_yaml
 from prefect.runtime import flow_run
 
 from nightgarden import params
+from nightgarden.digests import content_id, sha256_file
 from nightgarden.errors import UserError
+from nightgarden.jsonl import write_text
 from nightgarden.stage import Place
 from nightgarden.tracking import local_uri
 from tasks.gates import alone
@@ -35,6 +37,8 @@ from tasks.reproduce import logger
 
 INBOX = Path("data/inbox")
 """Where a worktree keeps the user's own file; the ingest stage depends on the folder, DVC keeps the bytes."""
+READY = Path(".dvc/tmp/nightgarden-ready")
+"""Written last: a worktree without it was cut off while it was made."""
 IDENTITY = {
     "GIT_AUTHOR_NAME": "Nightgarden",
     "GIT_AUTHOR_EMAIL": "nightgarden@localhost",
@@ -81,8 +85,14 @@ def workplace(overrides: Overrides) -> Iterator[Place]:
 
 @contextmanager
 def own_tree(checkout: Place, name: str, overrides: Overrides) -> Iterator[Place]:
-    """A worktree for one run; whatever the run leaves in it is committed on its branch."""
-    place = make_worktree(checkout, name, overrides)
+    """A worktree for one run; whatever the run leaves in it is committed on its branch.
+
+    A worktree of that name that is whole is used again: `name_by_content` gives equal runs equal names.
+    """
+    place = replace(checkout, root=checkout.state / "runs" / name)
+    if not (place.root / READY).is_file():
+        discard(checkout.root, place.root, name)
+        make_worktree(checkout, place, name, overrides)
     logger().info("overrides: this run works in %s on branch run/%s", place.root, name)
     try:
         yield place
@@ -110,16 +120,22 @@ def author(root: Path) -> dict[str, str]:
     return {} if known.returncode == 0 else IDENTITY
 
 
-def snapshot(root: Path, message: str) -> str:
-    """A commit of the tree as it lies there, made through an index of its own: neither HEAD nor the user's index moves."""
+def snapshot_tree(root: Path) -> str:
+    """Id of the tree as it lies there, made through an index of its own: neither HEAD nor the user's index moves."""
     index = root / git(root, "rev-parse", "--git-path", "index")
     with tempfile.TemporaryDirectory() as folder:
         own = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         if index.is_file():
             shutil.copy2(index, own["GIT_INDEX_FILE"])
         git(root, "add", "--all", extra=own)
-        tree = git(root, "write-tree", extra=own)
-    return git(root, "commit-tree", tree, "-p", "HEAD", "-m", message, extra=author(root))
+        return git(root, "write-tree", extra=own)
+
+
+def name_by_content(prefix: str, checkout: Place, overrides: Overrides) -> str:
+    """A name that is equal for equal files, settings and input: the same run again finds its worktree."""
+    file = user_file(checkout.root, overrides.source_file) if overrides.source_file else None
+    parts = [snapshot_tree(checkout.root), overrides.changes(), sha256_file(file) if file else None]
+    return f"{prefix}-{content_id(parts)[:10]}"
 
 
 def commit_all(root: Path, message: str) -> None:
@@ -129,24 +145,24 @@ def commit_all(root: Path, message: str) -> None:
         git(root, "commit", "--quiet", "--no-verify", "-m", message, extra=author(root))
 
 
-def make_worktree(checkout: Place, name: str, overrides: Overrides) -> Place:
-    """A worktree of the user's tree with other settings, committed, with everything that DVC has in its cache.
+def make_worktree(checkout: Place, place: Place, name: str, overrides: Overrides) -> None:
+    """Make a worktree of the user's tree with other settings, committed, with everything that DVC has in its cache.
 
     Args:
         checkout: the user's tree.
-        name: unique; becomes the folder and the branch `run/NAME`.
+        place: where the worktree comes to lie.
+        name: of the branch `run/NAME`.
         overrides: at least one of them filled in.
     """
-    changes = overrides.changes()
+    root, changes = place.root, overrides.changes()
     file = user_file(checkout.root, overrides.source_file) if overrides.source_file else None
     key = source_key(file) if file else ""
     if file:
         changes[f"curation.sources.{key}"] = {"path": f"{INBOX}/{key}{file.suffix}", "op": 0}
     check(checkout.root / "params.yaml", changes)
-    root = checkout.state / "runs" / name
-    start = snapshot(checkout.root, f"Snapshot for run/{name}")
+    tree, message = snapshot_tree(checkout.root), f"Snapshot for run/{name}"
+    start = git(checkout.root, "commit-tree", tree, "-p", "HEAD", "-m", message, extra=author(checkout.root))
     git(checkout.root, "worktree", "add", "--quiet", "-b", f"run/{name}", str(root), start)
-    place = replace(checkout, root=root)
     share_cache(checkout.root, root)
     link_base_models(checkout.root, root)
     with modify_yaml(str(root / "params.yaml")) as settings:
@@ -154,7 +170,14 @@ def make_worktree(checkout: Place, name: str, overrides: Overrides) -> Place:
     if file:
         take_in(file, root / INBOX / f"{key}{file.suffix}", root)
     commit_all(root, f"Settings of run/{name}\n\n" + "\n".join(f"{path}: {value}" for path, value in changes.items()))
-    return place
+    write_text(root / READY, name)
+
+
+def discard(checkout: Path, root: Path, name: str) -> None:
+    """Remove what is left of a worktree that was cut off while it was made."""
+    if root.exists():
+        git(checkout, "worktree", "remove", "--force", "--force", str(root))
+        git(checkout, "branch", "-D", f"run/{name}")
 
 
 def change(settings: dict[str, Any], changes: Mapping[str, Any]) -> None:

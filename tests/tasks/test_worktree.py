@@ -123,10 +123,32 @@ def test_a_commit_needs_no_git_identity(made: Place, monkeypatch: pytest.MonkeyP
     git(made.root, "config", "user.useConfigOnly", "true")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    assert worktree.snapshot(made.root, "x")
+    with worktree.workplace(BuildForm(rank=4)) as place:
+        assert "Nightgarden" in git(place.root, "log", "-1", "--format=%an")
 
 
 def test_outside_a_checkout_the_message_says_where_to_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="start from the root of the checkout"):
         worktree.here()
+
+
+def test_the_same_run_again_finds_its_worktree_and_another_does_not(made: Place) -> None:
+    form = BuildForm(rank=4)
+    name = worktree.name_by_content("demo", made, form)
+    assert name == worktree.name_by_content("demo", made, form) != worktree.name_by_content("demo", made, BuildForm(rank=5))
+    with worktree.own_tree(made, name, form) as place:
+        (place.root / "note.txt").write_text("of the first run\n")
+    with worktree.own_tree(made, name, form) as place:
+        assert (place.root / "note.txt").is_file()
+    (made.root / "data/seed/rows/rows.txt").write_text("edited\n")
+    assert worktree.name_by_content("demo", made, form) != name
+
+
+def test_a_worktree_that_was_cut_off_is_made_anew(made: Place) -> None:
+    form = BuildForm(rank=4)
+    with worktree.own_tree(made, "cut", form) as place:
+        (place.root / worktree.READY).unlink()
+        (place.root / "params.yaml").write_text("half")
+    with worktree.own_tree(made, "cut", form) as place:
+        assert "rank: 4" in (place.root / "params.yaml").read_text()
