@@ -52,7 +52,8 @@ def write(model: Any, identity: card.Card, folder: Path) -> None:
     from peft import get_peft_model_state_dict
 
     (folder / card.CARD).unlink(missing_ok=True)
-    weights = {name: value.detach().cpu().contiguous() for name, value in get_peft_model_state_dict(model).items()}
+    state = get_peft_model_state_dict(model, save_embedding_layers=False)  # "auto" may ask the hub
+    weights = {name: value.detach().cpu().contiguous() for name, value in state.items()}
     with jsonl.whole_file(folder / WEIGHTS) as file:
         file.write(safetensors.torch.save(weights, metadata={"format": "pt"}))
     jsonl.write_json(folder / CONFIG, _canonical(model.peft_config["default"], identity["base"]["name"]))

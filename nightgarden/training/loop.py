@@ -141,11 +141,18 @@ def prepare(dataset: Path, template: ChatTemplate, tokenizer: Any, settings: Tra
 
 
 def _adapted(params: Params, root: Path) -> Any:
-    """The base on the device that this machine has, its dtype checked, with a fresh adapter."""
+    """The base on the device that this machine has, with a fresh adapter.
+
+    Raises:
+        UserError: several GPUs are visible; TRL would spread a batch over them.
+    """
     import torch
 
+    if torch.cuda.device_count() > 1:
+        raise UserError(
+            f"{torch.cuda.device_count()} GPUs are visible; a training takes one. Set CUDA_VISIBLE_DEVICES to the number of one."
+        )
     model = load.load_model(params.base_spec, root)
-    load.require_dtype(model, params.base_spec.dtype)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     return adapter.fresh(model, params.training)
 

@@ -1,5 +1,6 @@
 """TRL's trainer under our loss, order and guards, on a toy model with the real vocabulary and real rows."""
 
+import copy
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from trl import SFTTrainer
 from nightgarden import clock, jsonl
 from nightgarden.errors import Refusal, UserError
 from nightgarden.templates.registry import IGNORED
-from nightgarden.training import adapter, loss
+from nightgarden.training import adapter, loss, resume
 from nightgarden.training.batches import Row
 from nightgarden.training.trainer import FiniteGuard, LabelledTrainer, Work, build
 from tests.training.rows import settings
@@ -56,8 +57,6 @@ def test_rows_reach_the_loss_in_the_planned_order_with_their_labels(toy, work) -
 
 
 def test_accumulated_micro_batches_make_the_same_step_as_one_batch(toy, work) -> None:
-    import copy
-
     curves, weights = [], []
     for micro in (4, 1):
         model = adapter.fresh(copy.deepcopy(toy), work.settings)
@@ -81,6 +80,47 @@ def test_the_loss_is_the_models_own_and_only_the_adapter_moves(toy, work) -> Non
     assert curve(trainer)[-1] < curve(trainer)[0]
     assert all(torch.equal(a, b) for a, b in zip(frozen, [p for p in model.parameters() if not p.requires_grad], strict=True))
     assert not all(torch.equal(a, b) for a, b in zip(before, trainable(model), strict=True))
+
+
+class StopAt(TrainerCallback):
+    """Ends a run after a step, as a kill between two steps would."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        control.should_training_stop = state.global_step == self.step
+        return control
+
+
+@pytest.mark.parametrize("stop", [1, 3, 4])
+def test_a_resumed_run_is_the_uninterrupted_one_with_dropout_and_accumulation(toy, work, stop: int) -> None:
+    """Stopping after the last step is a kill between training and outputs."""
+    known = work.settings.model_copy(update={"micro_batch": 2, "dropout": 0.2, "checkpoint_steps": 1})
+    work = replace(work, settings=known)
+    whole = build(adapter.fresh(copy.deepcopy(toy), known), replace(work, checkpoints=work.checkpoints / "whole"))
+    whole.train()
+    part = build(adapter.fresh(copy.deepcopy(toy), known), work)
+    part.add_callback(StopAt(stop))
+    part.train()
+    last = resume.last_whole(work.checkpoints)
+    assert last is not None and last.step == stop
+    torch.manual_seed(99)
+    resumed = build(adapter.fresh(toy, known), work)
+    resumed.train(resume_from_checkpoint=str(last.folder))
+    assert curve(resumed) == curve(whole)
+    assert all(torch.equal(a, b) for a, b in zip(trainable(resumed.model), trainable(whole.model), strict=True))
+
+
+def test_nothing_is_sent_home_when_a_trainer_is_made(toy, work, monkeypatch) -> None:
+    def sent(*_: Any, **__: Any) -> None:
+        raise AssertionError("sent")
+
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr("trl.trainer.base_trainer.send_telemetry", sent)
+    trainer = build(adapter.fresh(toy, work.settings), work)
+    with pytest.raises(AssertionError, match="sent"):
+        SFTTrainer._send_telemetry(trainer)  # what TRL's own trainer does
 
 
 def test_a_model_that_changes_its_logits_behind_the_head_is_refused(tokenizer, encoded_rows) -> None:
