@@ -91,7 +91,7 @@ def train(params: Params, root: Path, place: Place) -> dict[str, float | int | s
     data = prepare(root / DATASET, template, tokenizer, params.training)
     identity = card.identity(params, root, template, tokenizer, digest)
     model = _adapted(params, root)
-    checkpoints = resume.folder(place.state, resume.fingerprint(identity, model.device.type))
+    checkpoints = resume.folder(place.state, resume.fingerprint(identity, _machine(model)))
     require_space(place.state, model)
     losses, resumed = _fit(model, data, tokenizer, params.training, checkpoints, place)
     adapter.write(model, identity, root / CANDIDATE)
@@ -155,6 +155,13 @@ def _adapted(params: Params, root: Path) -> Any:
     model = load.load_model(params.base_spec, root)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     return adapter.fresh(model, params.training)
+
+
+def _machine(model: Any) -> str:
+    """What a resumed run must have in common with the run that it goes on with."""
+    import torch
+
+    return f"{model.device.type}, {torch.get_num_threads()} threads"
 
 
 def require_space(state: Path, model: Any) -> None:

@@ -41,13 +41,13 @@ def test_no_checkpoint_means_from_the_start(tmp_path: Path) -> None:
     assert resume.last_whole(tmp_path / "never") is None
 
 
-def test_other_data_settings_or_device_have_other_checkpoints_and_are_left_alone(tmp_path: Path) -> None:
+def test_other_data_settings_or_machine_have_other_checkpoints_and_are_left_alone(tmp_path: Path) -> None:
     identity = {"dataset": "a", "training": {"learning_rate": 1e-4}}
     names = [
-        resume.fingerprint(identity, "cpu"),
-        resume.fingerprint(identity, "cuda"),
-        resume.fingerprint(identity | {"dataset": "b"}, "cpu"),
-        resume.fingerprint(identity | {"training": {"learning_rate": 2e-4}}, "cpu"),
+        resume.fingerprint(identity, "cpu, 2 threads"),
+        resume.fingerprint(identity, "cpu, 1 threads"),
+        resume.fingerprint(identity | {"dataset": "b"}, "cpu, 2 threads"),
+        resume.fingerprint(identity | {"training": {"learning_rate": 2e-4}}, "cpu, 2 threads"),
     ]
     assert len(set(names)) == 4
     for name in names:
