@@ -12,6 +12,8 @@ EXTRAS := models,pipeline,dev
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export DO_NOT_TRACK := 1
+# Threads that spin while others compute cost torch a factor of ten on two busy cores (measured).
+export OMP_WAIT_POLICY ?= PASSIVE
 
 help:  ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -251,7 +251,7 @@ def guarded(job: Job, place: Place) -> int:
     Any other exception passes through (exit code 1, with a traceback): it is a bug.
     """
     try:
-        report = run(job, place)
+        run(job, place)
     except Refusal as error:
         write_verdict(place, job.name, 3, str(error))
         log.error("%s refused: %s", job.name, error)

@@ -10,7 +10,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "nightgarden"
-GROUND_FLOOR = ["errors", "records", "params", "jsonl", "digests", "clock", "tracking", "stage", "revisions", "models", "templates", "chat"]
+GROUND_FLOOR = [
+    "errors",
+    "records",
+    "params",
+    "jsonl",
+    "digests",
+    "clock",
+    "tracking",
+    "stage",
+    "revisions",
+    "models",
+    "templates",
+    "chat",
+]
 DOORS = {
     "shell": {"memory", "reflection", "student.predict", "trust.blend"},
     "reflection": {"memory"},

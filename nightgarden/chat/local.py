@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nightgarden import digests, jsonl
-from nightgarden.errors import Refusal, UserError
-from nightgarden.models import specs
+from nightgarden.errors import UserError
+from nightgarden.models import adapters, specs
 from nightgarden.models.load import load_model, load_tokenizer
 from nightgarden.params import ModelSpec
 from nightgarden.records import Turn
@@ -20,9 +19,6 @@ from nightgarden.templates import passport, registry
 from nightgarden.templates.registry import ChatTemplate
 
 log = logging.getLogger(__name__)
-
-CARD = "card.json"
-WEIGHTS = "adapter_model.safetensors"
 
 
 class Local:
@@ -41,18 +37,14 @@ class Local:
             Refusal: a witness of the template disagrees, or the adapter belongs to another base.
         """
         folder = specs.folder(spec, root)
-        card = None if adapter is None else _card(adapter)
+        card = None if adapter is None else adapters.read_card(adapter)
         proof = passport.inspect(folder, card, registry.get(spec.template))
         passport.require(proof)
-        name = folder.name
-        if card is not None and adapter is not None:
-            _require_same(card, adapter, folder)
-            name += f"+{adapter.name}"
         model = load_model(spec, root)
+        name = folder.name
         if adapter is not None:
-            from peft import PeftModel
-
-            model = PeftModel.from_pretrained(model, adapter, is_trainable=False).eval()
+            model = adapters.attach(model, adapter)
+            name += f"+{adapter.name}"
         return cls(name, model, load_tokenizer(folder), registry.get(spec.template), seed=seed)
 
     def reply(
@@ -94,22 +86,3 @@ class Local:
             log.warning("an answer was cut at %d tokens", max_tokens)
         text: str = self._tokenizer.decode(answer, skip_special_tokens=True)
         return text
-
-
-def _card(adapter: Path) -> dict[str, Any]:
-    if not (adapter / CARD).is_file():
-        raise UserError(f"no whole adapter at {adapter}: {CARD} is missing. Run `dvc repro train`, or give another folder.")
-    card: dict[str, Any] = jsonl.read_json(adapter / CARD, dict[str, Any])
-    return card
-
-
-def _require_same(card: Mapping[str, Any], adapter: Path, folder: Path) -> None:
-    """Refuse an adapter whose weights or whose base are not those that its card names."""
-    if digests.sha256_file(adapter / WEIGHTS) != card.get("adapter"):
-        raise Refusal(f"{adapter / WEIGHTS} is not the file that its card names. Run `dvc checkout`, or train again.")
-    base = card.get("base") or {}
-    if base.get("weights") != specs.weights_digest(folder):
-        raise Refusal(
-            f"the adapter at {adapter} was trained on {base.get('name')}, whose weights are not those in {folder}. "
-            "Name the base that the card names in params.yaml, or train again."
-        )

@@ -41,9 +41,7 @@ def digests(model_folder: Path) -> dict[str, str]:
     known: dict[str, str] = jsonl.read_json(path, dict[str, str])
     missing = sorted(name for name in known if not (model_folder / name).is_file())
     if missing:
-        raise UserError(
-            f"the model at {model_folder} lacks {', '.join(missing)}. Delete the folder and run `nightgarden fetch`."
-        )
+        raise UserError(f"the model at {model_folder} lacks {', '.join(missing)}. Delete the folder and run `nightgarden fetch`.")
     return known
 
 

@@ -1,4 +1,4 @@
-"""A LoRA adapter: fresh on a base model, written canonically, attached again after its card was checked.
+"""A LoRA adapter: fresh on a base model, and written canonically (`models/adapters.py` puts it back on).
 
 Plain LoRA on all linear layers with alpha/r scaling: the one form that vLLM, llama.cpp and PEFT apply
 alike (llama.cpp takes alpha/r whatever the config says; DoRA and saved heads are refused by both).
@@ -10,14 +10,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from nightgarden import digests, jsonl
-from nightgarden.errors import Refusal, UserError
-from nightgarden.models import specs
+from nightgarden import jsonl
+from nightgarden.models.adapters import CARD, CONFIG, WEIGHTS, weights_digest
 from nightgarden.params import Training
 from nightgarden.training import card
-
-WEIGHTS = "adapter_model.safetensors"
-CONFIG = "adapter_config.json"
 
 
 def fresh(model: Any, settings: Training) -> Any:
@@ -51,7 +47,7 @@ def write(model: Any, identity: card.Card, folder: Path) -> None:
     import safetensors.torch
     from peft import get_peft_model_state_dict
 
-    (folder / card.CARD).unlink(missing_ok=True)
+    (folder / CARD).unlink(missing_ok=True)
     state = get_peft_model_state_dict(model, save_embedding_layers=False)  # "auto" may ask the hub
     weights = {name: value.detach().cpu().contiguous() for name, value in state.items()}
     with jsonl.whole_file(folder / WEIGHTS) as file:
@@ -67,41 +63,3 @@ def _canonical(config: Any, base: str) -> dict[str, Any]:
         for key, value in config.to_dict().items()
     }
     return plain | {"base_model_name_or_path": base, "inference_mode": True}
-
-
-def weights_digest(folder: Path) -> str:
-    """sha256 of an adapter's weights: what caches of its replies are keyed by.
-
-    Raises:
-        UserError: no adapter there.
-    """
-    if not (folder / WEIGHTS).is_file():
-        raise UserError(f"no adapter at {folder}: {WEIGHTS} is missing. Run `dvc repro train`.")
-    return digests.sha256_file(folder / WEIGHTS)
-
-
-def attach(model: Any, folder: Path) -> Any:
-    """A base model with a trained adapter on it, in evaluation mode; `disable_adapter()` gives back the base.
-
-    Args:
-        model: as `models.load.load_model` returns it; the adapter's layers are put into it.
-        folder: the adapter's, with its card.
-
-    Raises:
-        UserError: the folder holds no whole adapter.
-        Refusal: the card names another base or other adapter weights.
-    """
-    from peft import PeftModel
-
-    known = card.read(folder)
-    if (came := weights_digest(folder)) != known["adapter"]:
-        raise Refusal(
-            f"{folder / WEIGHTS} has sha256 {came}; its card names {known['adapter']}. Run `dvc checkout` or train again."
-        )
-    base = specs.weights_digest(Path(model.name_or_path))
-    if base != known["base"]["weights"]:
-        raise Refusal(
-            f"the adapter at {folder} was trained on {known['base']['name']} with weights {known['base']['weights']}; "
-            f"this base, {model.name_or_path}, has {base}. Load the base that the card names, or train again."
-        )
-    return PeftModel.from_pretrained(model, folder, is_trainable=False).eval()

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from nightgarden import jsonl
-from nightgarden.errors import UserError
 from nightgarden.models import specs
+from nightgarden.models.adapters import CARD
 from nightgarden.params import Params
 from nightgarden.templates.fingerprint import fingerprint
 from nightgarden.templates.registry import ChatTemplate
 
-CARD = "card.json"
 SCHEMA = 1
 LIBRARIES = ("torch", "transformers", "trl", "peft", "accelerate", "tokenizers", "safetensors")
 """Whose versions can change a weight or a token id."""
@@ -48,12 +47,6 @@ class Card(TypedDict):
     libraries: dict[str, str]
 
 
-class WrittenCard(Card):
-    """A card as it lies beside its adapter."""
-
-    adapter: str
-
-
 def identity(params: Params, root: Path, template: ChatTemplate, tokenizer: Any, dataset: str) -> Card:
     """The identity of the training that these arguments describe."""
     spec = params.base_spec
@@ -76,15 +69,3 @@ def identity(params: Params, root: Path, template: ChatTemplate, tokenizer: Any,
 def write(known: Card, adapter: str, folder: Path) -> None:
     """Write the card beside the adapter that it belongs to."""
     jsonl.write_json(folder / CARD, known | {"adapter": adapter})
-
-
-def read(folder: Path) -> WrittenCard:
-    """The card of an adapter.
-
-    Raises:
-        UserError: no card, or not one of ours: the folder holds no whole adapter.
-    """
-    path = folder / CARD
-    if not path.is_file():
-        raise UserError(f"no whole adapter at {folder}: {CARD} is missing. Run `dvc repro train`.")
-    return jsonl.read_json(path, WrittenCard)

@@ -212,7 +212,7 @@ def test_an_adapter_is_used_only_with_a_card_that_agrees(tmp_path: Path, local: 
     for broken, reason in (
         ({"template": template | {"template_sha256": "0"}}, "card: trained with another template"),
         ({"base": base | {"weights": {"model.safetensors": "0"}}}, "was trained on smollm2-135m"),
-        ({"adapter": "0"}, "not the file that its card names"),
+        ({"adapter": "0"}, "its card names 0"),
     ):
         jsonl.write_json(tmp_path / "card.json", card | broken)
         with pytest.raises(Refusal, match=reason):

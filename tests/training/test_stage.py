@@ -19,9 +19,10 @@ import torch
 from nightgarden import digests, jsonl
 from nightgarden.clock import system_clock
 from nightgarden.errors import Refusal, UserError
+from nightgarden.models import adapters
 from nightgarden.models.load import load_model
 from nightgarden.stage import Place
-from nightgarden.training import adapter, loop
+from nightgarden.training import loop
 from nightgarden.training.loop import train
 from tests.training.rows import ROOT, clean_rows, lay_out, settings
 
@@ -112,7 +113,7 @@ def test_the_card_says_what_the_adapter_was_made_from(trained) -> None:
     assert known["base"]["weights"] == {"model.safetensors": known["base"]["weights"]["model.safetensors"]}
     assert known["training"]["learning_rate"] == 1e-3
     assert known["template"]["golden_ids"] and known["libraries"]["torch"]
-    assert known["adapter"] == adapter.weights_digest(root / "models/adapters/candidate")
+    assert known["adapter"] == adapters.weights_digest(root / "models/adapters/candidate")
 
 
 def test_checkpoints_go_when_the_outputs_are_written(trained) -> None:
@@ -140,7 +141,7 @@ def test_the_adapter_goes_on_its_base_and_off_again(trained, encoded_rows) -> No
     ids = torch.tensor([encoded_rows[0].ids])
     with torch.no_grad():
         before = stock(ids).logits
-        adapted = adapter.attach(stock, root / "models/adapters/candidate")
+        adapted = adapters.attach(stock, root / "models/adapters/candidate")
         assert not torch.equal(adapted(ids).logits, before)
         with adapted.disable_adapter():
             assert torch.equal(adapted(ids).logits, before)
@@ -164,20 +165,20 @@ def test_an_adapter_on_another_base_is_refused(candidate: Path, tmp_path: Path, 
     (other / "model.safetensors").write_bytes(b"")
     jsonl.write_json(other / "digests.json", {"model.safetensors": "another"})
     with pytest.raises(Refusal, match="was trained on smollm2-135m"):
-        adapter.attach(Named(other), candidate)
+        adapters.attach(Named(other), candidate)
 
 
 def test_an_adapter_whose_weights_are_not_its_cards_is_refused(candidate: Path, base_model: Path) -> None:
-    with (candidate / adapter.WEIGHTS).open("ab") as file:
+    with (candidate / adapters.WEIGHTS).open("ab") as file:
         file.write(b" ")
     with pytest.raises(Refusal, match="its card names"):
-        adapter.attach(Named(base_model), candidate)
+        adapters.attach(Named(base_model), candidate)
 
 
 def test_an_adapter_without_its_card_is_not_whole(candidate: Path, base_model: Path) -> None:
     (candidate / "card.json").unlink()
     with pytest.raises(UserError, match=r"card\.json is missing"):
-        adapter.attach(Named(base_model), candidate)
+        adapters.attach(Named(base_model), candidate)
 
 
 def test_a_dataset_that_changed_after_its_gate_is_refused(tmp_path: Path) -> None:
