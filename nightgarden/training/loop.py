@@ -62,9 +62,10 @@ class Losses:
     @property
     def verdict(self) -> str:
         """Whether the adapter learnt what carries over; where it did not the stage still succeeds, evaluation decides."""
-        higher = [op for op in self.after if not self.after[op] < self.before[op]]
-        if higher:
-            return "held-out loss is not lower on " + ", ".join(f"op {op} ({OPS[op]})" for op in higher)
+        unlike = {op: "was not measured" for op in range(len(OPS)) if op not in self.after}
+        unlike |= {op: "is not lower" for op in self.after if not self.after[op] < self.before[op]}
+        if unlike:
+            return "; ".join(f"held-out loss {what} on op {op} ({OPS[op]})" for op, what in sorted(unlike.items()))
         return "held-out loss is lower on every op"
 
 
@@ -99,7 +100,6 @@ def train(params: Params, root: Path, place: Place) -> dict[str, float | int | s
     jsonl.write_json(root / REPORT, report)
     jsonl.write_json(root / CURVE, losses.curve)
     resume.clear(checkpoints)
-    log.info("%s", losses.verdict)
     seconds = (place.clock() - started).total_seconds()
     return _flat(report) | {"time_train_seconds": round(seconds, 1), "time_resumed_from": resumed}
 

@@ -97,6 +97,14 @@ def test_held_out_loss_falls_and_the_reports_say_so(trained) -> None:
     assert any("⟦" in line for line in written["preflight"]["train"]["shown"])
 
 
+def test_the_verdict_names_an_op_that_did_not_gain_and_one_without_held_out_rows() -> None:
+    losses = loop.Losses(curve=[], before={0: 3.0, 1: 3.0, 2: 3.0}, after={0: 2.0, 1: 3.0, 2: float("nan")})
+    assert losses.verdict == (
+        "held-out loss is not lower on op 1 (identity stripping); held-out loss is not lower on op 2 (context supremacy); "
+        "held-out loss was not measured on op 3 (memory channels)"
+    )
+
+
 def test_outputs_hold_no_time_and_no_path(trained) -> None:
     root, _ = trained
     for path in (*root.glob("models/adapters/candidate/*.json"), *root.glob("reports/*.json")):
