@@ -25,6 +25,8 @@ STAGES = NIGHTS / "dvc.yaml"
 STUDENTS = Path("models/student")
 REPORTS = Path("reports/nights")
 PACKAGE = Path(__file__).resolve().parents[1]
+LABEL, DISTIL = "teacher/label.py", "night/steps.py"
+"""Modules of the two stages, below the package."""
 TEXTS = ("teacher/prompts/*.md", "templates/*.jinja", "chat/server.py")
 """What a teacher needs beside imports: instructions, chat templates, and the embedded server that runs as a child."""
 EXEMPT = {"nightgarden/params.py", "nightgarden/__init__.py"}
@@ -118,9 +120,10 @@ def write_stages(root: Path, *, keep_past: bool = True) -> None:
     path = root / STAGES
     old = (yaml.safe_load(path.read_text()) or {}).get("stages", {}) if path.is_file() else {}
     nights = read_nights(root)
+    files = {start: code(start) for start in (LABEL, DISTIL)}
     blocks: dict[str, Any] = {}
     for number, item in enumerate(nights):
-        for name, block in _blocks(item.night, [before.night for before in nights[:number]]).items():
+        for name, block in _blocks(item.night, [before.night for before in nights[:number]], files).items():
             past = keep_past and number < len(nights) - 1
             blocks[name] = old.get(name, block) | {"frozen": True} if past else block
     text = yaml.safe_dump({"stages": blocks}, sort_keys=False, width=1000)
@@ -130,8 +133,8 @@ def write_stages(root: Path, *, keep_past: bool = True) -> None:
     jsonl.write_text(path, text)
 
 
-def _blocks(night: str, earlier: list[str]) -> dict[str, Any]:
-    """The two stages of one night; every file that they read is named."""
+def _blocks(night: str, earlier: list[str], files: dict[str, list[str]]) -> dict[str, Any]:
+    """The two stages of one night; every file that they read is named, code by `files`."""
     here, student = NIGHTS / night, STUDENTS / night
     past = [NIGHTS / name / file for name in earlier for file in ("lessons.jsonl", "record.json")]
     past += [NIGHTS / earlier[-1] / "split.jsonl"] if earlier else []
@@ -140,7 +143,7 @@ def _blocks(night: str, earlier: list[str]) -> dict[str, Any]:
     label = {
         "cmd": f"python -m nightgarden label {night}",
         "wdir": "../..",
-        "deps": [*code("teacher/label.py"), *texts, "models/base/smollm2-135m/digests.json", str(here / "day.jsonl")],
+        "deps": [*files[LABEL], *texts, "models/base/smollm2-135m/digests.json", str(here / "day.jsonl")],
         "params": ["base", "night"],
         "outs": [str(here / "labels.jsonl"), str(here / "label_counts.json")],
     }
@@ -149,7 +152,7 @@ def _blocks(night: str, earlier: list[str]) -> dict[str, Any]:
     distil = {
         "cmd": f"python -m nightgarden distil {night}",
         "wdir": "../..",
-        "deps": [*code("night/steps.py"), "models/base/minilm/digests.json", *map(str, reads)],
+        "deps": [*files[DISTIL], "models/base/minilm/digests.json", *map(str, reads)],
         "params": ["night"],
         "outs": [*(str(here / name) for name in writes), str(student)],
         # In DVC's cache like every other output: a night's commit holds files below data/nights only.
