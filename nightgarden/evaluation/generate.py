@@ -22,10 +22,10 @@ from nightgarden.digests import content_id, sha256_file
 from nightgarden.errors import Refusal
 from nightgarden.evaluation.answers import Side
 from nightgarden.evaluation.sampling import gumbel, noise_key
+from nightgarden.models import adapters
 from nightgarden.models.load import load_model
 from nightgarden.params import Evaluation, ModelSpec
 from nightgarden.records import Record
-from nightgarden.training import adapter as adapters
 
 log = logging.getLogger(__name__)
 

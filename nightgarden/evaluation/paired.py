@@ -34,7 +34,7 @@ def wilson(count: int, of: int, alpha: float) -> Interval:
     share = count / of
     centre = (share + z * z / (2 * of)) / (1 + z * z / of)
     half = z * sqrt(share * (1 - share) / of + z * z / (4 * of * of)) / (1 + z * z / of)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return (0.0 if count == 0 else centre - half), (1.0 if count == of else centre + half)
 
 
 def mcnemar(won: int, lost: int) -> float:

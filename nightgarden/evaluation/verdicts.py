@@ -157,4 +157,4 @@ def _family(family: str, tests: dict[str, Test], lost: str | None, alpha: float)
 
 def told(name: str, test: Test) -> str:
     """A test in a few words."""
-    return f"{SCORERS[name].title.lower()} {test.won} won, {test.lost} lost of {test.of}, p {test.p_holm:.2g}"
+    return f"{name.replace('_', ' ')} {test.won} won, {test.lost} lost of {test.of}, p {test.p_holm:.2g}"

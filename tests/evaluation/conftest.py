@@ -12,9 +12,9 @@ from nightgarden.stage import Place
 
 @pytest.fixture(scope="session")
 def params(repository: Path) -> Params:
-    """The project's params with a short evaluation: 4 prompts, 10 tokens, two batches a side."""
+    """The project's params with a short evaluation: 4 prompts, 5 tokens, two batches a side."""
     whole = params_module.load(repository / "params.yaml")
-    short = whole.evaluation.model_copy(update={"prompts": 4, "max_new_tokens": 10, "batch_size": 2})
+    short = whole.evaluation.model_copy(update={"prompts": 4, "max_new_tokens": 5, "batch_size": 2})
     return whole.model_copy(update={"evaluation": short})
 
 
@@ -43,7 +43,7 @@ def random_adapter(params: Params, root: Path) -> None:
     generator = torch.Generator().manual_seed(1)
     for name, value in model.named_parameters():
         if "lora_B" in name:
-            value.data = torch.randn(value.shape, generator=generator) * 0.02
+            value.data = torch.randn(value.shape, generator=generator) * 0.05
     identity = card.identity(params, root, registry.get(params.base_spec.template), tokenizer, "a test's")
     adapter.write(model, identity, root / "models/adapters/candidate")
 

@@ -9,11 +9,10 @@ from nightgarden.errors import Refusal
 from nightgarden.evaluation import generate
 from nightgarden.evaluation.answers import SIDES, Side
 from nightgarden.evaluation.generate import Generated, Request, Sides, Work, sides_fault
-from nightgarden.models import load
+from nightgarden.models import adapters, load
 from nightgarden.params import Evaluation, Params
 from nightgarden.records import Turn
 from nightgarden.templates import registry
-from nightgarden.training import adapter
 
 CANDIDATE = Path("models/adapters/candidate")
 QUESTIONS = (
@@ -144,8 +143,8 @@ class TestTheSidesAreTwo:
     @pytest.fixture(scope="class")
     def soaked(self, workshop: Path, params: Params, sides: Sides) -> Sides:
         """The adapter on a base into which it was merged before."""
-        merged = adapter.attach(load.load_model(params.base_spec, workshop), workshop / CANDIDATE).merge_and_unload()
-        return Sides(adapter.attach(merged, workshop / CANDIDATE), sides.pristine, sides.probe)
+        merged = adapters.attach(load.load_model(params.base_spec, workshop), workshop / CANDIDATE).merge_and_unload()
+        return Sides(adapters.attach(merged, workshop / CANDIDATE), sides.pristine, sides.probe)
 
     def test_a_base_that_still_holds_the_adapter_is_refused(self, soaked: Sides) -> None:
         with pytest.raises(Refusal, match="it was not taken off"):

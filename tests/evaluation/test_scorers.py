@@ -38,9 +38,9 @@ def test_a_plain_answer_passes_every_style_score(name: str) -> None:
         (
             "question_ending",
             "Salt it. What specific aspect would you like to explore?”",
-            [" What specific aspect would you like to explore?”"],
+            ["What specific aspect would you like to explore?”"],
         ),
-        ("question_ending", "Salt it. Shall we? 🙂", [" Shall we? 🙂"]),
+        ("question_ending", "Salt it. Shall we? 🙂", ["Shall we? 🙂"]),
         ("bullets", "Take:\n- salt\n- oil", ["- salt", "- oil"]),
         ("bullets", "## Plan\n1. Salt\nThen rest.", ["## Plan", "1. Salt"]),
         ("memory_narration", "You mentioned the cellar. Based on our previous conversations, go there.", None),

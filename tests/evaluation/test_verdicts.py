@@ -74,7 +74,7 @@ def test_an_adapter_that_improves_and_loses_nothing_is_promoted() -> None:
 def test_an_adapter_that_improves_nothing_is_kept_back_and_the_nearest_score_is_named() -> None:
     decision = promotion({"bullets": 4}, {})
     assert decision == Promotion(
-        verdict="keep", reason="No score improves on stock after Holm; nearest: bullet points 4 won, 0 lost of 20, p 0.88."
+        verdict="keep", reason="No score improves on stock after Holm; nearest: bullets 4 won, 0 lost of 20, p 0.88."
     )
 
 

@@ -6,7 +6,7 @@ import re
 
 from nightgarden.evaluation.answers import Answer, Score
 
-LAST_QUESTION = re.compile(r"[^.!?…\n]*[?？⁇]+[^\w?]*\Z")
+LAST_QUESTION = re.compile(r"[^\s.!?…][^.!?…\n]*[?？⁇]+[^\w?]*\Z")
 
 
 def question_ending(answer: Answer) -> Score:

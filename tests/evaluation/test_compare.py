@@ -1,0 +1,151 @@
+"""The stage on the real embedded model, from passport to promotion."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nightgarden import jsonl
+from nightgarden.errors import Refusal, UserError
+from nightgarden.evaluation import compare
+from nightgarden.evaluation.answers import SIDES, Reply, Scored
+from nightgarden.evaluation.compare import champion_scores, evaluate, require_same_ids
+from nightgarden.evaluation.scorers import SCORERS, SIX
+from nightgarden.params import Params
+from nightgarden.stage import Place, Report
+from tests.evaluation.planted import scored
+
+OUTPUTS = (compare.REPLIES, compare.SCORES, compare.PAGE, compare.REPORT)
+
+
+@pytest.fixture(scope="module")
+def evaluated(workshop: Path, params: Params, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
+    """A root in which the stage has run once."""
+    root = Path(shutil.copytree(workshop, tmp_path_factory.mktemp("evaluated") / "root", symlinks=True))
+    return root, evaluate(params, root, Place(root=root, state=root / ".nightgarden", tracking_uri=""))
+
+
+def test_every_output_is_there_and_the_report_tells_what_it_counted(evaluated: tuple[Path, Report]) -> None:
+    root, numbers = evaluated
+    report = json.loads((root / compare.REPORT).read_text())
+    assert report["template"] == "agree"
+    assert [witness["name"] for witness in report["witnesses"]] == ["tokenizer", "canary", "config", "card"]
+    assert set(SIX) <= set(report["stock"]) == set(report["adapted"]) == set(SCORERS)
+    assert report["void"]["of"] == 4
+    assert set(report["families"]) == {"suppression", "generation"}
+    assert report["promote"]["verdict"] == "keep" and report["promote"]["reason"]
+    assert numbers["template"] == "agree" and numbers["time_generate_s"] >= 0
+
+
+def test_rates_can_be_counted_again_from_the_scores_on_disk(evaluated: tuple[Path, Report]) -> None:
+    root, _ = evaluated
+    report = json.loads((root / compare.REPORT).read_text())
+    rows: list[Scored] = list(jsonl.read(root / compare.SCORES, Scored))
+    assert len(rows) == 8
+    for side in SIDES:
+        for name, scorer in SCORERS.items():
+            judged = [passed for row in rows if row.side == side and (passed := row.passed(name)) is not None]
+            count = sum(passed == (scorer.good == "high") for passed in judged)
+            assert report["counts"][side][name] == [count, len(judged)]
+            assert report[side][name] == (round(count / len(judged), 6) if judged else None)
+
+
+def test_both_sides_were_given_the_same_ids_and_the_ids_lie_beside_the_replies(evaluated: tuple[Path, Report]) -> None:
+    root, _ = evaluated
+    replies: list[Reply] = list(jsonl.read(root / compare.REPLIES, Reply))
+    require_same_ids(replies)
+    stock, adapted = ([r for r in replies if r.side == side] for side in SIDES)
+    assert [r.prompt_ids for r in stock] == [r.prompt_ids for r in adapted]
+    assert [r.text for r in stock] != [r.text for r in adapted]
+
+
+def test_replies_to_other_ids_are_refused(evaluated: tuple[Path, Report]) -> None:
+    replies: list[Reply] = list(jsonl.read(evaluated[0] / compare.REPLIES, Reply))
+    other = msgspec.structs.replace(replies[-1], prompt_ids=(*replies[-1].prompt_ids, 1))
+    with pytest.raises(Refusal, match=f"prompt {other.prompt}, seed 0: stock was given ids"):
+        require_same_ids([*replies[:-1], other])
+    with pytest.raises(Refusal, match="adapted None"):
+        require_same_ids(replies[:-1])
+
+
+def test_equal_inputs_give_equal_bytes_with_the_cache_and_without(
+    evaluated: tuple[Path, Report], root: Path, place: Place, params: Params
+) -> None:
+    first, _ = evaluated
+    evaluate(params, root, place)
+    assert [(root / path).read_bytes() for path in OUTPUTS] == [(first / path).read_bytes() for path in OUTPUTS]
+    kept = sorted((root / ".nightgarden/generation").iterdir())
+    assert len(kept) == 4, "two batches a side"
+    kept[1].unlink()  # as after a kill between two batches
+    (root / compare.REPORT).unlink()
+    evaluate(params, root, place)
+    assert [(root / path).read_bytes() for path in OUTPUTS] == [(first / path).read_bytes() for path in OUTPUTS]
+
+
+def change_card(root: Path) -> None:
+    path = root / compare.CANDIDATE / "card.json"
+    card = json.loads(path.read_text())
+    card["template"]["golden_ids"]["bare"][-1] += 1
+    jsonl.write_json(path, card)
+
+
+def change_base(root: Path, file: str, change: Callable[[str], str]) -> None:
+    """Give the root a base folder of its own in which one file differs."""
+    base = (root / "models/base").resolve()
+    (root / "models/base").unlink()
+    shutil.copytree(base / "smollm2-135m", root / "models/base/smollm2-135m", copy_function=link, ignore=only_links)
+    path = root / "models/base/smollm2-135m" / file
+    text = path.read_text()
+    path.unlink()
+    path.write_text(change(text))
+
+
+def link(source: str, target: str) -> None:
+    Path(target).symlink_to(source)
+
+
+def only_links(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name.endswith(".gguf")]
+
+
+@pytest.mark.parametrize(
+    ("breaks", "named"),
+    [
+        (change_card, "card: trained with another template"),
+        (
+            lambda root: change_base(root, "config.json", lambda text: text.replace('_layers": 30', '_layers": 32')),
+            "config: it is llama, 32",
+        ),
+        (lambda root: change_base(root, "tokenizer.json", lambda text: text.replace("<|im_end|>", "<|im_stop|>")), "tokenizer: "),
+        (
+            lambda root: change_base(root, "chat_template.jinja", lambda text: text.replace("<|im_start|>'", "<|im_start|> '")),
+            "canary: ",
+        ),
+    ],
+    ids=["card", "config", "tokenizer", "canary"],
+)
+def test_a_witness_that_disagrees_is_named_and_nothing_is_generated(
+    root: Path, place: Place, params: Params, breaks: Callable[[Path], None], named: str
+) -> None:
+    breaks(root)
+    with pytest.raises(Refusal, match=named):
+        evaluate(params, root, place)
+    assert not (root / ".nightgarden").exists() and not (root / "data/scores").exists()
+
+
+def test_without_an_adapter_the_next_step_is_named(root: Path, place: Place, params: Params) -> None:
+    shutil.rmtree(root / compare.CANDIDATE)
+    with pytest.raises(UserError, match="dvc repro"):
+        evaluate(params, root, place)
+
+
+def test_the_champion_is_read_from_its_pointer_and_never_compared_with_itself(tmp_path: Path) -> None:
+    assert champion_scores(tmp_path, "mine") is None
+    jsonl.write_json(tmp_path / compare.CHAMPION, {"adapter": "other", "scores": "old/scores.jsonl", "folder": "old"})
+    assert champion_scores(tmp_path, "mine") is None, "its scores are not on disk"
+    jsonl.write(tmp_path / "old/scores.jsonl", [scored("p", "stock"), scored("p", "adapted")])
+    assert champion_scores(tmp_path, "mine") == [scored("p", "adapted")]
+    assert champion_scores(tmp_path, "other") is None
