@@ -164,7 +164,8 @@ def _metrics(now: NightRecord, number: int) -> dict[str, Any]:
         "end": now.end,
         "reason": now.reason,
         "serving": now.serving,
-        **{key: {head: getattr(now.heads[head], key) for head in HEADS} for key in ("skill", "trust", "n", "why")},
+        **{key: {head: getattr(now.heads[head], key) for head in HEADS} for key in ("skill", "trust", "n")},
+        "why": {head: now.heads[head].why for head in HEADS if now.heads[head].why},
     }
 
 
