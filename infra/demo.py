@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -194,6 +195,8 @@ def where_next(place: Place, wish: Wish, seconds: float) -> str:
 def main() -> int:
     """Entry point: exit code 0 done, 2 the user's to repair, 3 a gate refused."""
     wish = parse(sys.argv[1:], dict(os.environ))
+    # Without this a plain `kill` would leave the temporary server behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         run(wish, load(Path.cwd()))
     except Refusal as error:

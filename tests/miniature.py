@@ -129,7 +129,7 @@ if who == stage:
         holder = subprocess.Popen([sys.executable, "-c", lock], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         holder.stdout.readline()
     if deed == "dawdle":
-        time.sleep(60)
+        time.sleep(8)
 end(0, "done")
 """
 

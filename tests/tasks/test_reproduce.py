@@ -67,6 +67,19 @@ def test_the_lines_of_a_stage_arrive_without_the_advice_of_dvc(unmade: Place) ->
     assert not [line for line in lines if "git add" in line] and "git add" in output
 
 
+def test_a_cancelled_run_takes_its_dvc_along(unmade: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINIATURE", "funnel:dawdle")
+
+    def cancel(line: str) -> None:
+        if line == "working on funnel":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce.relay(["repro", "-s", "funnel"], unmade, cancel)
+    assert not reproduce.verdict(unmade, "dvc.yaml:funnel").exists(), "it did not wait for the stage's end"
+    assert not (unmade.root / "dvc.lock").exists()
+
+
 def test_a_stage_knows_its_run_and_finds_this_interpreter_first() -> None:
     told = reproduce.environment(Place(root=Path(), state=Path("/s"), tracking_uri="t", flow_run_id="f"))
     assert told["PATH"].split(":")[0] == str(Path(sys.executable).parent)
