@@ -59,7 +59,8 @@ def services(settings: Settings) -> tuple[Service, ...]:
         ),
         Service(
             name="mlflow",
-            command=("mlflow", "server", *at, str(settings.mlflow_port), *store),
+            # One process is enough for one person; the usual four cost 10 s of CPU at every start.
+            command=("mlflow", "server", *at, str(settings.mlflow_port), *store, "--workers", "1"),
             port=settings.mlflow_port,
             health=f"{settings.mlflow_url}/health",
             variable="NIGHTGARDEN_MLFLOW_PORT",

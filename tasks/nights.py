@@ -87,14 +87,24 @@ def ended(place: Place, night: str) -> record.NightRecord | None:
 def why_not(place: Place, tonight: Tonight) -> str | None:
     """Why the night may not start now, or None."""
     window = params.load(place.root / "params.yaml").night.window
-    done = ended(place, tonight.night)
     reasons = (
-        f"night {tonight.night} is done: {done.end}, {done.reason}" if done else None,
-        None if tonight.days else f"no day up to {tonight.night} lies in {DAYS} that no earlier night took",
+        already_done(place, tonight.night),
+        nothing_new(tonight),
         freeze.window_reason(tonight.now, window, last_heard(place, tonight.now)),
         disk_full(place.root),
     )
     return next((reason for reason in reasons if reason), None)
+
+
+def already_done(place: Place, night: str) -> str | None:
+    """How a night that is done ended; None for one that is not."""
+    done = ended(place, night)
+    return f"night {night} is done: {done.end}, {done.reason}" if done else None
+
+
+def nothing_new(tonight: Tonight) -> str | None:
+    """Says so if there is no day to take."""
+    return None if tonight.days else f"no day up to {tonight.night} lies in {DAYS} that no earlier night took"
 
 
 @task(task_run_name="freeze {tonight.night}", cache_policy=NO_CACHE)

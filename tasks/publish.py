@@ -66,11 +66,15 @@ class Serving(Record, frozen=True, kw_only=True):
 def publish_adapter(place: Place) -> Ending:
     """Make the candidate the champion if evaluation says so."""
     report: dict[str, Any] = read_json(place.root / "reports/evaluation.json", dict)
-    verdict = report["promote"]
-    if verdict["verdict"] != "promote":
-        return Ending(end="Kept", reason=verdict["reason"])
-    enthrone(place.root, verdict["reason"])
-    return Ending(end="Promoted", reason=verdict["reason"])
+    return follow(place.root, report["promote"]["verdict"], report["promote"]["reason"])
+
+
+def follow(root: Path, verdict: str, reason: str) -> Ending:
+    """Do what the verdict says, and say how that ended."""
+    if verdict != "promote":
+        return Ending(end="Kept", reason=reason)
+    enthrone(root, reason)
+    return Ending(end="Promoted", reason=reason)
 
 
 def enthrone(root: Path, reason: str) -> Champion:
@@ -96,13 +100,27 @@ def enthrone(root: Path, reason: str) -> Champion:
 @task(task_run_name="publish the student", cache_policy=NO_CACHE)
 def publish_student(place: Place) -> Ending:
     """Point to the student that the newest night says serves."""
-    nights = [item.night for item in stages.read_nights(place.root)]
-    records = [path for night in nights if (path := place.root / NIGHTS / night / "record.json").is_file()]
-    if not records:
+    last = newest(place.root)
+    point_to(place.root, last)
+    return Ending(end=last.end, reason=last.reason)
+
+
+def newest(root: Path) -> record.NightRecord:
+    """The record of the last night that is done.
+
+    Raises:
+        UserError: there is none.
+    """
+    paths = [root / NIGHTS / item.night / "record.json" for item in stages.read_nights(root)]
+    done = [path for path in paths if path.is_file()]
+    if not done:
         raise UserError("no night is done in this tree; run nightly-distillation first")
-    last = record.read(records[-1])
+    return record.read(done[-1])
+
+
+def point_to(root: Path, last: record.NightRecord) -> None:
+    """Move the pointer to the student that serves after a night; where none does yet there is no pointer."""
     if last.serving:
         trust = {str(head): one.trust for head, one in last.heads.items()}
         folder = str(stages.STUDENTS / last.serving)
-        write_json(place.root / PROMOTED, Serving(night=last.serving, folder=folder, trust=trust, decided=last.night))
-    return Ending(end=last.end, reason=last.reason)
+        write_json(root / PROMOTED, Serving(night=last.serving, folder=folder, trust=trust, decided=last.night))

@@ -160,6 +160,7 @@ def make_worktree(checkout: Place, place: Place, name: str, overrides: Overrides
     if file:
         changes[f"curation.sources.{key}"] = {"path": f"{INBOX}/{key}{file.suffix}", "op": 0}
     check(checkout.root / "params.yaml", changes)
+    refuse_visible_state(checkout)
     tree, message = snapshot_tree(checkout.root), f"Snapshot for run/{name}"
     start = git(checkout.root, "commit-tree", tree, "-p", "HEAD", "-m", message, extra=author(checkout.root))
     git(checkout.root, "worktree", "add", "--quiet", "-b", f"run/{name}", str(root), start)
@@ -171,6 +172,18 @@ def make_worktree(checkout: Place, place: Place, name: str, overrides: Overrides
         take_in(file, root / INBOX / f"{key}{file.suffix}", root)
     commit_all(root, f"Settings of run/{name}\n\n" + "\n".join(f"{path}: {value}" for path, value in changes.items()))
     write_text(root / READY, name)
+
+
+def refuse_visible_state(checkout: Place) -> None:
+    """Refuse a state folder that git sees: a snapshot would take every worktree in it for the user's files.
+
+    Raises:
+        UserError: it lies in the checkout and is not ignored.
+    """
+    inside = checkout.state.is_relative_to(checkout.root.resolve())
+    seen = subprocess.run(["git", "check-ignore", "--quiet", str(checkout.state)], cwd=checkout.root, check=False).returncode
+    if inside and seen:
+        raise UserError(f"git sees the state folder {checkout.state}; add it to .gitignore, or set NIGHTGARDEN_STATE outside")
 
 
 def discard(checkout: Path, root: Path, name: str) -> None:

@@ -125,7 +125,7 @@ if who == stage:
     if deed == "edit_params":
         put("params.yaml", params.replace("rank: 16", "rank: 17"))
     if deed == "be_locked_out":
-        lock = "import zc.lockfile, time; lock = zc.lockfile.LockFile('.dvc/tmp/lock'); print(1, flush=True); time.sleep(5)"
+        lock = "import zc.lockfile, time; lock = zc.lockfile.LockFile('.dvc/tmp/lock'); print(1, flush=True); time.sleep(4)"
         holder = subprocess.Popen([sys.executable, "-c", lock], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         holder.stdout.readline()
     if deed == "dawdle":

@@ -152,3 +152,9 @@ def test_a_worktree_that_was_cut_off_is_made_anew(made: Place) -> None:
         (place.root / "params.yaml").write_text("half")
     with worktree.own_tree(made, "cut", form) as place:
         assert "rank: 4" in (place.root / "params.yaml").read_text()
+
+
+def test_a_state_folder_that_git_sees_is_refused(made: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NIGHTGARDEN_STATE", "mystate")
+    with pytest.raises(UserError, match="git sees the state folder"), worktree.workplace(BuildForm(rank=4)):
+        pass
