@@ -108,7 +108,7 @@ def table(found: dict[str, Any], root: Path) -> str:
     parts = [
         f"DATASET  {rows['in']} rows in, {rows['kept']} kept; {mix}",
         grid(("pass", "in", "kept", "quarantined"), [tuple(line.values()) for line in found["passes"]]),
-        f"TRAINING  loss {training['loss_first']:.3f} -> {training['loss_last']:.3f}"
+        f"TRAINING  loss, first to last tenth of the steps, {training['loss_first']:.3f} -> {training['loss_last']:.3f}"
         + (f" in {took:.0f} s" if took is not None else ", restored from DVC's cache"),
         grid(("held-out loss", "before", "after"), [(op, line["before"], line["after"]) for op, line in losses.items()]),
         f"EVALUATION  template: {evaluation['template']}; {report['promote']['verdict']}: {report['promote']['reason']}",

@@ -59,6 +59,15 @@ class Losses:
     after: dict[int, float]
     """Held-out loss by op with the trained adapter."""
 
+    def mean_of_tenth(self, *, first: bool) -> float:
+        """Mean loss of the first or the last tenth of the steps, at least one.
+
+        One step's loss tells more of its batch than of the training: the first batch is the longest, not the worst.
+        """
+        count = max(1, len(self.curve) // 10)
+        part = self.curve[:count] if first else self.curve[-count:]
+        return round(sum(point["loss"] for point in part) / count, DECIMALS)
+
     @property
     def verdict(self) -> str:
         """Whether the adapter learnt what carries over; where it did not the stage still succeeds, evaluation decides."""
@@ -228,8 +237,8 @@ def _report(data: Data, losses: Losses) -> dict[str, Any]:
     return {
         "verdict": [losses.verdict],
         "steps": len(losses.curve),
-        "loss_first": losses.curve[0]["loss"],
-        "loss_last": losses.curve[-1]["loss"],
+        "loss_first": losses.mean_of_tenth(first=True),
+        "loss_last": losses.mean_of_tenth(first=False),
         "held_out": {f"op{op}": {"before": losses.before[op], "after": losses.after[op]} for op in losses.after},
         "preflight": {
             part.part: {

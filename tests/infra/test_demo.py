@@ -68,7 +68,7 @@ def test_the_table_shows_every_number_and_why_one_is_missing(tree: Path, loaded:
     found = summary.collect(tree, tree / "state", loaded, ["2026-09-18"], 1)
     shown = summary.table(found, tree)
     assert "12 rows in, 9 kept; bootstrap 25.0%, identity stripping 30.0%" in shown
-    assert "loss 3.500 -> 2.250, restored from DVC's cache" in shown
+    assert "steps, 3.500 -> 2.250, restored from DVC's cache" in shown
     assert "op0             3.000  2.500" in shown
     assert "template: agree; keep: no score improves" in shown
     assert "bullets   low  0.400        –" in shown
