@@ -9,6 +9,7 @@ PYTHON := .venv/bin/python
 # Index for torch alone, for example a CPU-only one; empty takes pip's own.
 TORCH_INDEX ?=
 EXTRAS := models,pipeline,dev
+TEST_WORKERS ?= 2
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export DO_NOT_TRACK := 1
@@ -43,8 +44,8 @@ models/base/ready: .venv/ready
 demo: setup  ## Curate, train, evaluate, three nights (SIZE=small, INPUT=FILE)
 	$(PYTHON) -m infra.demo $(if $(SIZE),--size $(SIZE)) $(if $(INPUT),--input "$(INPUT)")
 
-test: setup  ## The tests
-	$(PYTHON) -m pytest
+test: setup  ## The tests (two at a time; TEST_WORKERS=0 for one)
+	$(PYTHON) -m pytest -n $(TEST_WORKERS) --dist worksteal
 
 test-public: setup  ## The tests that need the public data ($NIGHTGARDEN_PUBLIC_DATA)
 	@test -d "$${NIGHTGARDEN_PUBLIC_DATA:-}" || { echo "NIGHTGARDEN_PUBLIC_DATA must name the folder with the public data"; exit 2; }

@@ -12,8 +12,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +20,7 @@ import psutil
 from infra.settings import START_SECONDS, Settings, load
 from nightgarden.errors import UserError
 from nightgarden.jsonl import read_json, write_json
+from nightgarden.loopback import opener
 from nightgarden.tracking import local_uri
 
 POOL = "nightgarden"
@@ -172,9 +171,9 @@ def wait(service: Service, settings: Settings) -> None:
 def answers(url: str) -> bool:
     """Whether a health URL says yes."""
     try:
-        with urllib.request.urlopen(url, timeout=3) as answer:  # noqa: S310 - our own 127.0.0.1
+        with opener(url).open(url, timeout=3) as answer:
             return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
+    except OSError:
         return False
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nightgarden.errors import UserError
+from nightgarden.loopback import no_proxy
 
 START_SECONDS = 120
 """How long a service may take to answer: on two loaded cores MLflow took 43 s, Prefect 16 s."""
@@ -55,7 +56,7 @@ def load(root: Path, environ: Mapping[str, str] = os.environ) -> Settings:
         prefect_port=_port(told, "NIGHTGARDEN_PREFECT_PORT", 4200),
         worker_port=_port(told, "NIGHTGARDEN_WORKER_PORT", 4201),
         mlflow_port=_port(told, "NIGHTGARDEN_MLFLOW_PORT", 5000),
-        told=told | quiet(state),
+        told=told | quiet(state) | no_proxy(told),
     )
 
 

@@ -20,6 +20,7 @@ import typer
 from nightgarden import params as params_module
 from nightgarden.errors import Refusal, UserError
 from nightgarden.jsonl import encode
+from nightgarden.loopback import no_proxy
 from nightgarden.params import RULES, Params
 from nightgarden.stage import Job, Place, Report, guarded
 from nightgarden.tracking import local_uri
@@ -310,6 +311,7 @@ def main() -> None:
     # Two threads that spin while others compute cost torch a factor of ten on two busy cores (measured: 10.7 s against
     # 1.0 s for 12 tokens); read once, when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.update(no_proxy(os.environ))
     # Notes of transformers to its own future, about settings that TRL makes; they hide the lines that matter.
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\..*")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)

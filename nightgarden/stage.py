@@ -241,8 +241,12 @@ def _files(paths: Iterable[Path]) -> Iterable[Path]:
 
 
 def write_verdict(place: Place, name: str, exit_code: int, reason: str) -> None:
-    """Say in a file how the stage ended: dvc turns every exit code into 255."""
-    write_json(place.state / "verdicts" / f"{name.replace('@', '-')}.json", {"stage": name, "exit": exit_code, "reason": reason})
+    """Say in a file how the stage ended: dvc turns every exit code into 255. On a full disk only the log says it."""
+    path = place.state / "verdicts" / f"{name.replace('@', '-')}.json"
+    try:
+        write_json(path, {"stage": name, "exit": exit_code, "reason": reason})
+    except OSError as error:
+        log.warning("how stage %s ended could not be written to %s: %s", name, path, error.strerror)
 
 
 def guarded(job: Job, place: Place) -> int:

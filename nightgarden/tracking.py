@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +20,7 @@ import msgspec
 from nightgarden.digests import content_id
 from nightgarden.errors import UserError
 from nightgarden.jsonl import read_json, write_json
+from nightgarden.loopback import opener
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -186,9 +185,9 @@ def _unreachable(uri: str, creating: bool = False) -> str | None:
         path = Path(uri.removeprefix("sqlite:///"))
         return None if creating or path.is_file() else f"no store at {path}; make it with `python -m nightgarden tracking init`"
     try:
-        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=5):  # noqa: S310 - the user's own tracking URI
+        with opener(uri).open(f"{uri.rstrip('/')}/health", timeout=5):
             return None
-    except (urllib.error.URLError, OSError, ValueError) as error:
+    except (OSError, ValueError) as error:
         return f"no answer ({error})"
 
 

@@ -38,6 +38,8 @@ Stage = Any
 
 LOCK_WORDS = ("Unable to acquire lock", "is busy, it is being blocked by")
 """What DVC 3.67 prints when another DVC process holds the repository or a file; it exits 255 for everything."""
+NO_SPACE = "No space left on device"
+"""How DVC, whose exit code is 255 for everything, reports a full disk when it keeps outputs or writes dvc.lock."""
 LOCK_WAITS_SECONDS = (1, 2, 5, 10, 30)
 DVC_HINTS = re.compile(
     r"To track the changes|\s+git add |To enable auto|\s+dvc config |Use `dvc push`|(Updat|Generat)ing lock file"
@@ -167,6 +169,8 @@ def run_stage(place: Place, name: str, before: Mapping[str, str], say: Say) -> N
         raise Refusal(ending["reason"])
     if ending.get("exit") == 2:
         raise UserError(ending["reason"])
+    if NO_SPACE in output:
+        raise UserError(f"stage {short(name)}: the disk is full; what DVC wrote stands above. Free space, then run it again.")
     if busy:
         raise LockBusy(f"stage {short(name)}: {output.strip().splitlines()[-1]}")
     raise StageFailed(f"stage {short(name)} failed; what it printed stands above")

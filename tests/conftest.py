@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,18 @@ def embedder_model(repository: Path) -> Path:
     folder = repository / "models/base/minilm"
     assert (folder / "digests.json").is_file(), "the embedder is missing; run `make setup`"
     return folder
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB of its own; only root may mount one."""
+    folder = tmp_path / "small_disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"this user may not mount a small file system: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ GROUND_FLOOR = [
     "jsonl",
     "digests",
     "clock",
+    "loopback",
     "tracking",
     "stage",
     "revisions",

@@ -61,6 +61,15 @@ jsonl.write(Path({str(tmp_path / "a.jsonl")!r}), rows())
     assert len(left) == 1 and left[0].endswith(".part"), "the kill landed while the temporary file was open"
 
 
+def test_a_full_disk_keeps_the_old_file_leaves_no_part_and_names_the_file(small_disk: Path) -> None:
+    path = small_disk / "a.jsonl"
+    jsonl.write(path, [{"n": 1}])
+    with pytest.raises(OSError, match="No space left") as caught:
+        jsonl.write(path, ({"n": "x" * 1000} for _ in range(10_000)))
+    assert caught.value.filename == str(path)
+    assert list(jsonl.read(path, dict)) == [{"n": 1}] and os.listdir(small_disk) == ["a.jsonl"]
+
+
 def test_a_fault_is_named_with_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"role":"user","content":"x"}\n{"role":"robot","content":"x"}\n')

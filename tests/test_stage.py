@@ -1,10 +1,12 @@
 """The guards around a stage: inputs that hold still, own code, a living parent, a verdict in a file."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 from nightgarden import stage
 from nightgarden.clock import frozen
 from nightgarden.errors import Refusal, UserError
-from nightgarden.jsonl import read_json, write_text
+from nightgarden.jsonl import read_json, write_json, write_text
 
 ROOT = Path(__file__).resolve().parents[1]
 NOW = frozen(datetime(2026, 9, 18, 3, 10, tzinfo=UTC))
@@ -119,6 +121,21 @@ def test_the_verdict_file_says_how_a_stage_ended(place: stage.Place, error: Exce
     assert stage.guarded(_job(work), place) == code
     verdict = read_json(place.state / "verdicts/toy-a.json", dict)
     assert verdict["exit"] == code and (str(error) in verdict["reason"] or "No space left" in verdict["reason"])
+
+
+def test_a_full_disk_ends_in_one_message_even_where_the_verdict_finds_no_room(
+    place: stage.Place, small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    full = replace(place, state=small_disk)
+
+    def work() -> stage.Report:
+        write_json(small_disk / "out.json", ["x" * 1000] * 10_000)
+        return {}
+
+    (small_disk / "other").write_bytes(b"0" * shutil.disk_usage(small_disk).free)
+    assert stage.guarded(_job(work), full) == 2
+    assert f"No space left on device ({small_disk / 'out.json'}). Free space or repair the path" in caplog.text
+    assert [path.name for path in small_disk.rglob("*") if path.is_file()] == ["other"]
 
 
 def test_a_bug_passes_through_with_its_traceback(place: stage.Place) -> None:

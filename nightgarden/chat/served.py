@@ -5,15 +5,14 @@ The server renders the chat with its own template and decides what control token
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from nightgarden.errors import UserError
+from nightgarden.loopback import is_here
 from nightgarden.records import Turn
 
 if TYPE_CHECKING:
@@ -23,15 +22,6 @@ log = logging.getLogger(__name__)
 
 RETRIES = 2
 """Of a call that met no server, a full one or a broken one; a refused request is not asked again."""
-
-
-def is_here(url: str) -> bool:
-    """Whether an address is this machine's own, so that no proxy may stand in between."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def client(url: str, api_key: str, timeout_seconds: float) -> OpenAI:

@@ -16,10 +16,13 @@ from typing import Any
 import msgspec
 
 from nightgarden import digests, jsonl
+from nightgarden.errors import UserError
 
 log = logging.getLogger(__name__)
 
 MARKER = "whole.json"
+BESIDE_TENSORS_BYTES = 8_000_000
+"""Of a checkpoint with SmolLM2's tokenizer: 3.6 MB measured, rounded up to twice that."""
 KEPT = 2
 """Checkpoints kept while training: the last whole one stays until the next is whole."""
 
@@ -54,6 +57,24 @@ def fingerprint(identity: Any, machine: str) -> str:
 def folder(state: Path, name: str) -> Path:
     """Where the checkpoints of a fingerprint lie; those of others are left alone."""
     return state / "checkpoints" / name
+
+
+def refuse_full_disk(place: str, tensor_bytes: int) -> None:
+    """Look whether a checkpoint has room.
+
+    Args:
+        place: folder of the checkpoints.
+        tensor_bytes: of the tensors in one; tokenizer and states of the libraries come on top.
+
+    Raises:
+        UserError: it has not.
+    """
+    needed, free = tensor_bytes + BESIDE_TENSORS_BYTES, shutil.disk_usage(place).free
+    if free < needed:
+        raise UserError(
+            f"the disk of {place} has {free / 1e6:.0f} MB free, and a checkpoint needs {needed / 1e6:.0f} MB. "
+            "Free space and run it again: it goes on at the last whole checkpoint."
+        )
 
 
 def mark(checkpoint: Path, step: int) -> None:

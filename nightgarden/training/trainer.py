@@ -75,6 +75,15 @@ class LabelledTrainer(SFTTrainer):  # type: ignore[misc]
             )
         return total / torch.as_tensor(num_items_in_batch).clamp(min=1)
 
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Save a checkpoint if the disk has room for it.
+
+        A disk that fills under safetensors, torch or tokenizers raises three errors of theirs that name no disk.
+        """
+        # Weights and both moments of the optimiser.
+        resume.refuse_full_disk(self.args.output_dir, 3 * sum(p.nbytes for p in model.parameters() if p.requires_grad))
+        super()._save_checkpoint(model, trial)
+
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """No model card of TRL's beside a checkpoint; ours is `card.py`."""
 

@@ -18,6 +18,7 @@ from infra import services
 from infra.settings import Settings, dotenv, load
 from nightgarden.errors import UserError
 from nightgarden.jsonl import write_json
+from nightgarden.loopback import opener
 from nightgarden.stage import Place
 from tests.miniature import ROOT, git
 
@@ -39,7 +40,7 @@ def api(place: Settings, path: str, body: dict[str, Any] | None = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     told = {"Content-Type": "application/json"}
     request = urllib.request.Request(f"{place.prefect_url}/api/{path}", data=data, headers=told)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+    with opener(place.prefect_url).open(request, timeout=10) as answer:
         return json.load(answer)
 
 
@@ -55,12 +56,16 @@ def run(place: Settings, deployment: str, parameters: dict[str, Any]) -> dict[st
     raise AssertionError(f"the run never ended: {now['state']}")
 
 
-def test_up_runs_flows_from_the_api_again_is_harmless_and_down_leaves_nothing(made: Place, capsys: pytest.CaptureFixture) -> None:
+def test_up_runs_flows_from_the_api_again_is_harmless_and_down_leaves_nothing(
+    made: Place, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for folder in ("nightgarden", "tasks", "flows", "infra"):
         shutil.copytree(ROOT / folder, made.root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     git(made.root, "add", "-A")
     git(made.root, "commit", "-q", "-m", "With flows")
-    place = settings(made.root)
+    # A proxy that nobody answers at: no server of this machine may be asked through it.
+    place = settings(made.root, HTTP_PROXY="http://127.0.0.1:9", http_proxy="http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     try:
         services.up(place)
         before = {name: services.running(place.state, name).pid for name in ("prefect", "worker", "mlflow")}

@@ -181,3 +181,24 @@ def test_held_out_loss_is_the_mean_over_labelled_tokens_of_each_op(toy, encoded_
         for op, value in found.items():
             pairs = [loss.labelled_loss(toy, **loss.as_batch([row], 2, toy)) for row in encoded_rows if row.op == op]
             assert value == pytest.approx(float(sum(s for s, _ in pairs)) / sum(n for _, n in pairs), rel=1e-5)
+
+
+@pytest.fixture
+def full(work: Work, small_disk: Path) -> Work:
+    """A training whose checkpoints lie on a disk of 4 MB, one after every step."""
+    settings = work.settings.model_copy(update={"checkpoint_steps": 1})
+    return replace(work, settings=settings, checkpoints=small_disk / "run")
+
+
+def test_a_disk_without_room_for_a_checkpoint_is_refused_by_name(toy, full: Work) -> None:
+    with pytest.raises(UserError, match=r"the disk of .*run has [34] MB free, and a checkpoint needs \d+ MB. Free space"):
+        build(adapter.fresh(toy, full.settings), full).train()
+    assert resume.last_whole(full.checkpoints) is None and not list(full.checkpoints.iterdir())
+
+
+def test_without_that_guard_the_disk_fills_and_the_error_is_none_of_ours(toy, full: Work, monkeypatch) -> None:
+    monkeypatch.setattr(resume, "refuse_full_disk", lambda *_: None)
+    with pytest.raises(Exception, match="No space left|unexpected pos") as caught:
+        build(adapter.fresh(toy, full.settings), full).train()
+    assert not isinstance(caught.value, UserError | OSError)
+    assert resume.last_whole(full.checkpoints).step == 1, "the second, half written, is never taken for a whole one"
