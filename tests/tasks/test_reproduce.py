@@ -1,5 +1,6 @@
 """The seam: DVC's order and caching behind one task per stale stage, with its guards, on a miniature repository."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -151,6 +152,16 @@ def test_a_lock_taken_before_the_command_means_try_again(unmade: Place) -> None:
         with pytest.raises(reproduce.LockBusy):
             reproduce.run_stage(unmade, "dvc.yaml:funnel", {}, lambda _: None)
         holder.communicate("\n")
+    reproduce.run_stage(unmade, "dvc.yaml:funnel", {}, lambda _: None)
+
+
+def test_a_full_disk_under_dvcs_cache_is_named_and_room_is_enough_to_go_on(unmade: Place, small_disk: Path) -> None:
+    subprocess.run([sys.executable, "-m", "dvc", "cache", "dir", "--local", str(small_disk)], cwd=unmade.root, check=True)
+    filler = small_disk / "filler"
+    filler.write_bytes(b"0" * shutil.disk_usage(small_disk).free)
+    with pytest.raises(UserError, match="stage funnel: the disk is full; .* Free space, then run it again"):
+        reproduce.run_stage(unmade, "dvc.yaml:funnel", {}, lambda _: None)
+    filler.unlink()
     reproduce.run_stage(unmade, "dvc.yaml:funnel", {}, lambda _: None)
 
 
