@@ -1,11 +1,12 @@
 """Flow 4: one night. The day is frozen and labelled, the student learns, and serves only if it earned it."""
 
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
+from pydantic import AwareDatetime
 
 from tasks.artifacts import show_night
 from tasks.nights import choose, commit_night, freeze_night, why_not
@@ -19,13 +20,13 @@ AS_IN_PARAMS = NightForm()
 
 @flow(name="nightly-distillation")
 def nightly_distillation(
-    night: date | None = None, now: datetime | None = None, overrides: NightForm = AS_IN_PARAMS
+    night: date | None = None, now: AwareDatetime | None = None, overrides: NightForm = AS_IN_PARAMS
 ) -> State[Any]:
     """Freeze, label, distil, publish, commit; or skip with the reason.
 
     Args:
         night: the last day that the night takes. Empty = the local day of twelve hours ago.
-        now: the moment that window and quiet are judged by. Empty = the machine's clock.
+        now: the moment that window and quiet are judged by, with its offset from UTC. Empty = the machine's clock.
         overrides: what differs from params.yaml in this run; such a run works in a git worktree of its own.
     """
     with workplace(overrides) as place:

@@ -148,6 +148,11 @@ def git_commit(root: Path) -> str:
     return answer.stdout.strip() or "none"
 
 
+def tree_name(root: Path) -> str:
+    """Name of a git worktree, in which `.git` is a file; empty for a checkout."""
+    return root.name if (root / ".git").is_file() else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """One stage made ready: what to call, what it reads natively, where its numbers go."""
@@ -198,7 +203,10 @@ def run(job: Job, place: Place) -> Report:
             f"stage {job.name}: {', '.join(changed)} changed while the stage read it. Nothing was recorded. "
             "Run it again when nobody edits these files."
         )
-    _track(job, place, report, fingerprint(job.name, job.settings, watch), started)
+    try:
+        _track(job, place, report, fingerprint(job.name, job.settings, watch), started)
+    except OSError as error:
+        log.warning("tracking: the numbers of %s could not be spooled: %s (%s)", job.name, error.strerror, error.filename)
     return report
 
 
@@ -221,7 +229,7 @@ def _track(job: Job, place: Place, report: Report, identity: str, started: datet
     if job.night is not None:
         history = {key: float(value) for key, value in report.items() if key.startswith(("trust/", "skill/"))}
         at = datetime.fromisoformat(f"{job.night}T00:00:00+00:00")
-        tracking.log_night(job.night, int(report["night_number"]), at, history, place.state)
+        tracking.log_night(tree_name(place.root), job.night, int(report["night_number"]), at, history, place.state)
     if job.sync:
         tracking.sync(place.state, place.tracking_uri)
 

@@ -118,22 +118,24 @@ def _curve_points(path: Path) -> list[Point]:
     return [Point(f"curve/{key}", float(value), int(row["step"])) for row in rows for key, value in row.items() if key != "step"]
 
 
-def log_night(night: str, number: int, at: datetime, values: Mapping[str, float], state: Path) -> None:
-    """Spool one night's skill and trust into the one long-lived run whose charts go over night number.
+def log_night(tree: str, night: str, number: int, at: datetime, values: Mapping[str, float], state: Path) -> None:
+    """Spool one night's skill and trust into its tree's long-lived run, whose charts go over night number.
 
     Args:
+        tree: the worktree that the night ran in; empty for the checkout. Trees share one store, and the first
+            night of two trees in one chart would be two points at step 1.
         night: date of the night, YYYY-MM-DD.
         number: 1 for the first night; the step of every point.
         at: the night's own moment: a second sync then adds no second point.
         values: metric name (`trust/reaction`, `skill/reaction` ...) to value.
         state: the state folder.
     """
-    moment = milliseconds(at)
+    moment, name = milliseconds(at), f"trust-history {tree}".strip()
     spool(
         SpooledRun(
-            key="trust-history",
+            key=name,
             experiment="nights",
-            name="trust-history",
+            name=name,
             started_ms=moment,
             ended_ms=moment,
             tags={"last_night": night},
@@ -195,7 +197,8 @@ def sync(state: Path, uri: str) -> tuple[int, int]:
     """Send what waits in the spool.
 
     Returns:
-        (runs sent, runs still waiting). Never raises for an unreachable store: it says so and keeps the spool.
+        (runs sent, runs still waiting). Never raises for a store that is unreachable or broken: it says so and
+        keeps the spool. A spool file that cannot be decoded is set aside in `spool/bad`.
     """
     waiting = sorted((state / "spool" / "waiting").glob("*.json"))
     if not waiting:
@@ -209,21 +212,50 @@ def sync(state: Path, uri: str) -> tuple[int, int]:
             state / "spool",
         )
         return 0, len(waiting)
-    from mlflow.exceptions import MlflowException
-
-    client = _client(uri)
+    runs = [(path, run) for path in waiting if (run := _decoded(path))]
     sent = 0
-    for path in waiting:
+    try:
+        client = _client(uri)
+    except _failures() as error:
+        log.warning("tracking: %s: %s. %d runs wait in %s.", uri, error, len(runs), state / "spool")
+        return 0, len(runs)
+    for path, run in runs:
         try:
-            _send(client, read_json(path, SpooledRun))
-        except (MlflowException, OSError) as error:
+            _send(client, run)
+            _move(path, "sent")
+        except _failures() as error:
             log.warning("tracking: %s while sending %s; it stays in the spool for the next sync", error, path.name)
             continue
-        done = state / "spool" / "sent" / path.name
-        done.parent.mkdir(parents=True, exist_ok=True)
-        path.replace(done)
         sent += 1
-    return sent, len(waiting) - sent
+    return sent, len(runs) - sent
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What a store that is unreachable, broken or full raises: MLflow lets SQLAlchemy's own errors through."""
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return MlflowException, SQLAlchemyError, OSError
+
+
+def _decoded(path: Path) -> SpooledRun | None:
+    """A waiting run; None if another sync took it meanwhile, or if it is damaged and was set aside."""
+    try:
+        run: SpooledRun = read_json(path, SpooledRun)
+    except UserError as error:
+        if path.exists():
+            log.warning("tracking: %s It was set aside in %s.", error, _move(path, "bad"))
+        return None
+    return run
+
+
+def _move(path: Path, folder: str) -> Path:
+    """Move a waiting run to another folder of the spool."""
+    target = path.parents[1] / folder / path.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():  # else another sync sent the same run, which adds nothing
+        path.replace(target)
+    return target
 
 
 def _send(client: MlflowClient, run: SpooledRun) -> None:
@@ -243,7 +275,10 @@ def _send(client: MlflowClient, run: SpooledRun) -> None:
         tags=[RunTag(key, value) for key, value in run.tags.items()],
     )
     for artifact in run.artifacts:
-        client.log_artifact(run_id, artifact)
+        if Path(artifact).is_file():
+            client.log_artifact(run_id, artifact)
+        else:
+            log.warning("tracking: %s is gone; run %s is sent without it", artifact, run.key)
     if not run.open:
         client.set_terminated(run_id, "FINISHED", run.ended_ms)
 

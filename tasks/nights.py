@@ -6,7 +6,7 @@ DVC's hold on the frozen one, and git.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -32,6 +32,7 @@ DAYS = Path("data/seed/days")
 """Where finished days lie, one file each; until the shell writes its own journal these are the hand-written ones."""
 LABELS = Path("data/seed/labels")
 CORE = DAYS / "core.jsonl"
+BEING_WRITTEN = "being written"
 MACHINE_FILES = (".dvc", "dvc.lock", ".gitignore")
 """Ends of file names that only DVC writes."""
 
@@ -111,11 +112,13 @@ def nothing_new(tonight: Tonight) -> str | None:
 def freeze_night(place: Place, tonight: Tonight) -> dict[str, int]:
     """Freeze the days into the night's own file, let DVC keep it, and write the night's stages."""
     refuse_own_edits(place.root)
+    frozen = NIGHTS / tonight.night / "day.jsonl"
+    remember(place.root, dict.fromkeys((str(frozen), str(stages.LIST), str(stages.STAGES)), BEING_WRITTEN))
     days = [place.root / day for day in tonight.days]
     labels = [path for day in days if (path := place.root / LABELS / day.name).is_file()]
     counts = freeze.freeze(tonight.night, days, labels, place.root / CORE, place.root)
-    remember(place.root, (stages.LIST, stages.STAGES))
-    code, output = relay(["add", str(NIGHTS / tonight.night / "day.jsonl")], place, logger().info)
+    remember(place.root, {str(name): sha256_file(place.root / name) for name in (frozen, stages.LIST, stages.STAGES)})
+    code, output = relay(["add", str(frozen)], place, logger().info)
     if code:
         raise UserError(f"DVC could not take in the frozen day: {output.strip()}. Run the night again.")
     return counts
@@ -147,15 +150,22 @@ def refuse_own_edits(root: Path) -> None:
     theirs = [
         name
         for name in dirty(root)
-        if not name.endswith(MACHINE_FILES) and not ((root / name).is_file() and sha256_file(root / name) == ours.get(name))
+        if not name.endswith(MACHINE_FILES)
+        and ours.get(name) != BEING_WRITTEN
+        and not ((root / name).is_file() and sha256_file(root / name) == ours.get(name))
     ]
     if theirs:
         raise UserError(f"{', '.join(theirs)} hold edits of your own; commit or restore them, then run the night again.")
 
 
-def remember(root: Path, files: Iterable[Path]) -> None:
-    """Note what a night wrote, so that a run that was killed before its commit can go on."""
-    write_json(_memory(root), {str(name): sha256_file(root / name) for name in files})
+def remember(root: Path, files: Mapping[str, str]) -> None:
+    """Note what a night writes, before and after, so that a run that was killed before its commit can go on.
+
+    Args:
+        root: the tree.
+        files: sha256 by path below root, or `BEING_WRITTEN`; freezing again repairs or refuses such a file.
+    """
+    write_json(_memory(root), files)
 
 
 def _memory(root: Path) -> Path:

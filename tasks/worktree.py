@@ -134,7 +134,8 @@ def snapshot_tree(root: Path) -> str:
 def name_by_content(prefix: str, checkout: Place, overrides: Overrides) -> str:
     """A name that is equal for equal files, settings and input: the same run again finds its worktree."""
     file = user_file(checkout.root, overrides.source_file) if overrides.source_file else None
-    parts = [snapshot_tree(checkout.root), overrides.changes(), sha256_file(file) if file else None]
+    source = (source_key(file), file.suffix, sha256_file(file)) if file else None
+    parts = [snapshot_tree(checkout.root), overrides.changes(), source]
     return f"{prefix}-{content_id(parts)[:10]}"
 
 
@@ -187,10 +188,20 @@ def refuse_visible_state(checkout: Place) -> None:
 
 
 def discard(checkout: Path, root: Path, name: str) -> None:
-    """Remove what is left of a worktree that was cut off while it was made."""
-    if root.exists():
-        git(checkout, "worktree", "remove", "--force", "--force", str(root))
-        git(checkout, "branch", "-D", f"run/{name}")
+    """Make room for a worktree: remove one that was cut off while it was made.
+
+    The branch of one whose folder somebody removed may hold results: it is kept under another name.
+    """
+    branch, cut_off = f"run/{name}", root.exists()
+    if cut_off:
+        shutil.rmtree(root)
+    git(checkout, "worktree", "prune")
+    if tip := git(checkout, "for-each-ref", "--format=%(objectname:short)", f"refs/heads/{branch}"):
+        if cut_off:
+            git(checkout, "branch", "-D", branch)
+        else:
+            git(checkout, "branch", "-m", branch, f"{branch}-{tip}")
+            logger().info("the folder of %s is gone; its branch is kept as %s-%s", branch, branch, tip)
 
 
 def change(settings: dict[str, Any], changes: Mapping[str, Any]) -> None:

@@ -138,6 +138,20 @@ def test_a_full_disk_ends_in_one_message_even_where_the_verdict_finds_no_room(
     assert [path.name for path in small_disk.rglob("*") if path.is_file()] == ["other"]
 
 
+def test_a_finished_stage_is_done_even_where_its_numbers_find_no_room(
+    place: stage.Place, small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    full = replace(place, state=small_disk)
+
+    def work() -> stage.Report:
+        (small_disk / "other").write_bytes(b"0" * shutil.disk_usage(small_disk).free)
+        return {"rows": 5}
+
+    with caplog.at_level("WARNING"):
+        assert stage.guarded(_job(work), full) == 0
+    assert "the numbers of" in caplog.text and "No space left on device" in caplog.text
+
+
 def test_a_bug_passes_through_with_its_traceback(place: stage.Place) -> None:
     def work() -> stage.Report:
         raise ZeroDivisionError

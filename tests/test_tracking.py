@@ -83,12 +83,44 @@ def test_the_histories_are_charts_over_night_number(tmp_path: Path, store: str) 
     for number, trust in enumerate([0.0, 0.31, 0.28], 1):
         at = START + timedelta(days=number)
         for _ in range(2):
-            tracking.log_night(at.date().isoformat(), number, at, {"trust/importance": trust}, tmp_path)
+            tracking.log_night("", at.date().isoformat(), number, at, {"trust/importance": trust}, tmp_path)
             tracking.sync(tmp_path, store)
     (run,) = runs(store, "nights")
     points = MlflowClient(store).get_metric_history(run.info.run_id, "trust/importance")
     assert [(point.step, point.value) for point in points] == [(1, 0.0), (2, 0.31), (3, 0.28)]
     assert run.info.status == "RUNNING"
+
+
+def test_the_nights_of_a_worktree_are_charts_of_their_own(tmp_path: Path, store: str) -> None:
+    for tree, trust in (("", 0.3), ("demo-1", 0.5)):
+        tracking.log_night(tree, "2026-09-18", 1, START, {"trust/importance": trust}, tmp_path)
+    assert tracking.sync(tmp_path, store) == (2, 0)
+    charts = {run.info.run_name: run.data.metrics["trust/importance"] for run in runs(store, "nights")}
+    assert charts == {"trust-history": 0.3, "trust-history demo-1": 0.5}
+
+
+def test_a_broken_store_costs_a_message_and_the_run_waits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "mlflow.db").write_bytes(b"this is no database " * 200)
+    tracking.log_stage(run_of("ingest"), tmp_path)
+    assert tracking.sync(tmp_path, tracking.local_uri(tmp_path)) == (0, 1)
+    assert "1 runs wait" in caplog.text
+
+
+def test_a_damaged_spool_file_is_set_aside_and_the_others_are_sent(
+    tmp_path: Path, store: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    damaged = tmp_path / "spool/waiting/0-damaged.json"
+    tracking.log_stage(run_of("ingest"), tmp_path)
+    damaged.write_text('{"key": "ing')
+    assert tracking.sync(tmp_path, store) == (1, 0)
+    assert (tmp_path / "spool/bad/0-damaged.json").read_text() == '{"key": "ing' and "set aside" in caplog.text
+
+
+def test_a_run_whose_page_is_gone_is_sent_without_it(tmp_path: Path, store: str, caplog: pytest.LogCaptureFixture) -> None:
+    gone = tmp_path / "report.html"
+    tracking.log_stage(tracking.StageRun(**{**run_of("evaluate").__dict__, "artifacts": (gone,)}), tmp_path)
+    assert tracking.sync(tmp_path, store) == (1, 0)
+    assert f"{gone} is gone" in caplog.text and len(runs(store, "curation")) == 1
 
 
 def test_a_curve_and_its_page_come_along(tmp_path: Path, store: str) -> None:

@@ -11,6 +11,7 @@ import yaml
 from prefect.client.schemas.objects import State
 
 from flows.nightly_distillation import nightly_distillation
+from nightgarden.digests import sha256_file
 from nightgarden.errors import UserError
 from nightgarden.stage import Place
 from tasks import nights
@@ -105,7 +106,7 @@ def test_the_users_own_edits_are_never_committed_with_a_night(garden: Place) -> 
 def test_a_staged_change_elsewhere_stays_staged_and_out_of_the_nights_commit(garden: Place) -> None:
     (garden.root / "data/nights/2026-09-08").mkdir(parents=True)
     (garden.root / "data/nights/nights.yaml").write_text("[]\n")
-    nights.remember(garden.root, [Path("data/nights/nights.yaml")])
+    nights.remember(garden.root, {"data/nights/nights.yaml": sha256_file(garden.root / "data/nights/nights.yaml")})
     (garden.root / "staged.txt").write_text("mine\n")
     git(garden.root, "add", "staged.txt")
     nights.commit_night.fn(garden, "2026-09-08", "Night")
@@ -114,6 +115,57 @@ def test_a_staged_change_elsewhere_stays_staged_and_out_of_the_nights_commit(gar
     (garden.root / "data/nights/nights.yaml").write_text("[] # mine\n")
     with pytest.raises(UserError, match="edits of your own"):
         nights.commit_night.fn(garden, "2026-09-08", "Night")
+
+
+@pytest.mark.parametrize("last_word", ["freeze", "remember", "add"])
+def test_a_night_that_was_killed_while_it_froze_is_mended_by_running_it_again(
+    garden: Place, monkeypatch: pytest.MonkeyPatch, last_word: str
+) -> None:
+    class KilledError(BaseException):
+        """Stands for a `kill -9`: nothing after it runs."""
+
+    def killed(*_arguments: object) -> None:
+        raise KilledError
+
+    remember, seen = nights.remember, []
+
+    def killed_at_the_second(*arguments: Any) -> None:
+        seen.append(arguments)
+        remember(*arguments) if len(seen) == 1 else killed()
+
+    tonight = nights.choose(garden, date(2026, 9, 8), datetime.fromisoformat("2026-09-09T03:10:00+02:00"))
+    with monkeypatch.context() as patch:
+        if last_word == "freeze":
+            patch.setattr(nights.freeze.stages, "add_night", killed)
+        elif last_word == "remember":
+            patch.setattr(nights, "remember", killed_at_the_second)
+        else:
+            patch.setattr(nights, "relay", killed)
+        with pytest.raises(KilledError):
+            nights.freeze_night.fn(garden, tonight)
+    assert (garden.root / "data/nights/2026-09-08/day.jsonl").is_file()
+    assert night("2026-09-08").name == "Promoted"
+    assert not nights.dirty(garden.root)
+
+
+def test_a_frozen_day_that_somebody_edited_before_the_rerun_is_refused(garden: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    tonight = nights.choose(garden, date(2026, 9, 8), datetime.fromisoformat("2026-09-09T03:10:00+02:00"))
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(nights, "relay", killed)
+        nights.freeze_night.fn(garden, tonight)
+    with (garden.root / "data/nights/2026-09-08/day.jsonl").open("a") as day:
+        day.write("\n")
+    state = night("2026-09-08")
+    assert state.is_failed() and "hold edits of your own" in str(state.message)
+
+
+def test_a_moment_without_its_offset_is_refused_before_the_night_begins(garden: Place) -> None:
+    state = nightly_distillation(night=date(2026, 9, 8), now=datetime(2026, 9, 9, 3, 10), return_state=True)  # noqa: DTZ001
+    assert state.is_failed() and "now: Input should have timezone info" in str(state.message)
+    assert not (garden.root / "data/nights").exists()
 
 
 def test_the_night_that_is_meant_is_the_day_of_twelve_hours_ago(garden: Place) -> None:

@@ -1,6 +1,7 @@
 """A run with overrides: a worktree of its own, from the tree as it lies there; the checkout stays as it was."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,31 @@ def test_a_worktree_that_was_cut_off_is_made_anew(made: Place) -> None:
         (place.root / "params.yaml").write_text("half")
     with worktree.own_tree(made, "cut", form) as place:
         assert "rank: 4" in (place.root / "params.yaml").read_text()
+
+
+def test_a_worktree_whose_folder_was_removed_is_made_anew_and_its_results_are_kept(made: Place) -> None:
+    form = BuildForm(rank=4)
+    with worktree.own_tree(made, "lost", form) as place:
+        (place.root / "note.txt").write_text("of the first run\n")
+    results = git(made.root, "rev-parse", "--short", "run/lost").strip()
+    shutil.rmtree(place.root)
+    with worktree.own_tree(made, "lost", form) as place:
+        assert "rank: 4" in (place.root / "params.yaml").read_text() and not (place.root / "note.txt").exists()
+    assert git(made.root, "show", f"run/lost-{results}:note.txt") == "of the first run\n"
+
+
+def test_a_folder_that_is_no_worktree_does_not_stand_in_the_way(made: Place) -> None:
+    (made.state / "runs/mine").mkdir(parents=True)
+    with worktree.own_tree(made, "mine", BuildForm(rank=4)) as place:
+        assert "rank: 4" in (place.root / "params.yaml").read_text()
+
+
+def test_equal_files_of_two_names_are_two_runs(made: Place, tmp_path: Path) -> None:
+    names = set()
+    for name in ("a.jsonl", "b.jsonl", "a.json"):
+        (tmp_path / name).write_text('{"prompt": "Hi", "completion": "Hello."}\n')
+        names.add(worktree.name_by_content("demo", made, BuildForm(input_file=str(tmp_path / name))))
+    assert len(names) == 3
 
 
 def test_a_state_folder_that_git_sees_is_refused(made: Place, monkeypatch: pytest.MonkeyPatch) -> None:
