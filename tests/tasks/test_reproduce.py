@@ -155,14 +155,16 @@ def test_a_lock_taken_before_the_command_means_try_again(unmade: Place) -> None:
     reproduce.run_stage(unmade, "dvc.yaml:funnel", {}, lambda _: None)
 
 
-def test_a_full_disk_under_dvcs_cache_is_named_and_room_is_enough_to_go_on(unmade: Place, small_disk: Path) -> None:
+def test_a_full_disk_under_dvcs_cache_is_named_and_what_the_stage_finished_is_not_lost(unmade: Place, small_disk: Path) -> None:
     subprocess.run([sys.executable, "-m", "dvc", "cache", "dir", "--local", str(small_disk)], cwd=unmade.root, check=True)
     filler = small_disk / "filler"
     filler.write_bytes(b"0" * shutil.disk_usage(small_disk).free)
-    with pytest.raises(UserError, match="stage funnel: the disk is full; .* Free space, then run it again"):
+    with pytest.raises(UserError, match="stage funnel: the disk is full; .* Free space, then .*`dvc commit -f dvc.yaml:funnel`"):
         reproduce.run_stage(unmade, "dvc.yaml:funnel", {}, lambda _: None)
     filler.unlink()
-    reproduce.run_stage(unmade, "dvc.yaml:funnel", {}, lambda _: None)
+    assert reproduce.relay(["commit", "-f", "dvc.yaml:funnel"], unmade, lambda _: None)[0] == 0
+    with reproduce.pipeline(unmade) as dvc:
+        assert "funnel" not in dvc.reproduce("funnel")
 
 
 def test_only_a_busy_lock_is_tried_again() -> None:
