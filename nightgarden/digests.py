@@ -12,6 +12,7 @@ from nightgarden.jsonl import encode
 from nightgarden.records import MemoryLine, Turn
 
 ID_BYTES = 10
+PACKAGE = Path(__file__).resolve().parent
 
 
 def content_id(value: Any) -> str:
@@ -52,3 +53,19 @@ def sha256_folder(folder: Path, suffixes: tuple[str, ...] = ()) -> dict[str, str
         for path in sorted(folder.rglob("*"))
         if path.is_file() and (not suffixes or path.suffix in suffixes)
     }
+
+
+def source_digest(parts: Sequence[str], package: Path = PACKAGE) -> str:
+    """Digest of source files of this package: what work in progress is keyed by beside its inputs.
+
+    DVC reruns a stage whose code changed; a cache that leaves the code out would answer with the old code's work.
+
+    Args:
+        parts: files, or folders of which every .py and .jinja file counts, relative to the package.
+        package: folder of the package; only names relative to it count, so two checkouts agree.
+    """
+    found: dict[str, str | dict[str, str]] = {}
+    for part in parts:
+        path = package / part
+        found[part] = sha256_folder(path, (".py", ".jinja")) if path.is_dir() else sha256_file(path)
+    return content_id(found)

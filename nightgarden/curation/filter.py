@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nightgarden.curation import canaries as known
-from nightgarden.curation.accounts import Report, pass_report, settle
+from nightgarden.curation.accounts import Report, is_outside, pass_report, settle
 from nightgarden.curation.annotate import annotations_file, canaries_of, find, load
 from nightgarden.digests import content_id
 from nightgarden.errors import UserError
@@ -27,7 +27,7 @@ def to_drop(rule: str, rows: Sequence[Example], hits: Mapping[str, tuple[Hit, ..
     losers = getattr(load(rule), "losers", None)
     if losers is None:
         return {row.id for row in rows if row.id in hits}
-    chosen: set[str] = losers([row.id for row in rows], hits)
+    chosen: set[str] = losers([row.id for row in rows], hits, {row.id for row in rows if is_outside(row)})
     return chosen
 
 

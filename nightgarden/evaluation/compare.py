@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nightgarden import jsonl
-from nightgarden.digests import sha256_text
+from nightgarden.digests import sha256_text, source_digest
 from nightgarden.errors import Refusal
 from nightgarden.evaluation import prompts, report
 from nightgarden.evaluation.answers import SIDES, Reply, Scored, Side
@@ -103,16 +103,20 @@ def side_by_side(params: Params, root: Path, way: Way, chosen: Sequence[Tokenise
     """
     from nightgarden.evaluation import generate
 
+    code = source_digest(generate.CODE)  # before the seconds of loading, in which a file may be edited
     asked = [(item, seed) for item in chosen for seed in range(params.evaluation.seeds)]
     requests = [generate.Request(prompt_ids=item.ids, seed=seed) for item, seed in asked]
+    sides = generate.load_sides(params.base_spec, root, root / CANDIDATE, chosen[0].ids)
     work = generate.Work(
         settings=params.evaluation,
         stop=way.stop,
         base=specs.weights_digest(specs.folder(params.base_spec, root)),
+        dtype=params.base_spec.dtype,
         adapter=generate.adapter_digest(root / CANDIDATE),
+        machine=generate.machine_of(sides.model),
+        code=code,
         cache=way.cache,
     )
-    sides = generate.load_sides(params.base_spec, root, root / CANDIDATE, chosen[0].ids)
     made: list[Reply] = []
     for side in SIDES:
         for (item, seed), reply in zip(asked, generate.replies(sides, side, requests, work), strict=True):

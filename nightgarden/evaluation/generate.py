@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 LIBRARIES = ("torch", "transformers", "peft", "numpy")
 """Whose versions can change a reply."""
+CODE = ("evaluation/generate.py", "evaluation/sampling.py", "models/adapters.py", "models/load.py")
+"""Files of the package that can change a reply to given ids; an edit of any other leaves finished batches in use."""
 CANDIDATES = 1024
 """Most likely tokens among which the nucleus is looked for first; a full sort of 49,152 costs ten times as much."""
 PROGRESS_TOKENS = 32
@@ -61,8 +63,14 @@ class Work:
     """Id of the template's stop token."""
     base: dict[str, str]
     """Digests of the base's weights by file."""
+    dtype: str
+    """In which the base's weights are loaded."""
     adapter: str
     """Digest of the adapter, see `adapter_digest`."""
+    machine: str
+    """See `machine_of`."""
+    code: str
+    """Digest of the files in `CODE` as they were when the run began."""
     cache: Path
     """Folder for finished batches."""
 
@@ -70,6 +78,11 @@ class Work:
 def adapter_digest(folder: Path) -> str:
     """Identity of an adapter: its weights and its config, whose alpha scales them."""
     return content_id([adapters.weights_digest(folder), sha256_file(folder / adapters.CONFIG)])
+
+
+def machine_of(model: Any) -> str:
+    """Kind of device and number of threads: matrix products are summed in another order on others, so logits round otherwise."""
+    return f"{model.device.type}, {torch.get_num_threads()} threads"
 
 
 @dataclass(frozen=True)
@@ -161,17 +174,21 @@ def batched(requests: Sequence[Request], size: int) -> Iterator[list[int]]:
 
 
 def batch_key(side: Side, requests: Sequence[Request], work: Work) -> str:
-    """Identity of a batch: weights, prompt ids, settings, seeds, library versions; nothing of the other side.
+    """Identity of a batch: weights and dtype, prompt ids, settings, seeds, machine, code, libraries; nothing of the other side.
 
-    A cache that leaves the weights out answers for the adapter with stock's text.
+    A cache that leaves the weights out answers for the adapter with stock's text. One that leaves the dtype or the
+    code out answers with the old replies when DVC reruns the stage because of just that, and DVC locks them as new.
     """
     settings = work.settings
     return content_id(
         {
             "base": work.base,
+            "dtype": work.dtype,
             "adapter": work.adapter if side == "adapted" else None,
             "requests": [[request.prompt_ids, request.seed] for request in requests],
             "sampling": [settings.max_new_tokens, settings.temperature, settings.top_p, work.stop],
+            "machine": work.machine,
+            "code": work.code,
             "libraries": {name: version(name) for name in LIBRARIES},
         }
     )

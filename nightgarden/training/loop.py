@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nightgarden import jsonl
+from nightgarden import digests, jsonl
 from nightgarden.errors import Refusal, UserError
 from nightgarden.models import load, specs
 from nightgarden.params import Params, Training
@@ -94,6 +94,7 @@ def train(params: Params, root: Path, place: Place) -> dict[str, float | int | s
         UserError: something is missing, the disk is too full, or a gradient was not finite.
     """
     started = place.clock()
+    code = digests.source_digest(resume.CODE)  # before the base is loaded: a file may be edited meanwhile
     folder, template = specs.folder(params.base_spec, root), registry.get(params.base_spec.template)
     digest = gated_digest(root / DATASET)
     passport.require(passport.inspect(folder, template=template))
@@ -101,8 +102,11 @@ def train(params: Params, root: Path, place: Place) -> dict[str, float | int | s
     data = prepare(root / DATASET, template, tokenizer, params.training)
     identity = card.identity(params, root, template, tokenizer, digest)
     model = _adapted(params, root)
-    checkpoints = resume.folder(place.state, resume.fingerprint(identity, _machine(model)))
+    parts = resume.made_from(identity, _machine(model), code)
+    checkpoints = resume.folder(place.state, parts)
     require_space(place.state, model)
+    if why_anew := resume.begin(checkpoints, parts):
+        log.info("starts at step 0: %s", why_anew)
     losses, resumed = _fit(model, data, tokenizer, params.training, checkpoints, place)
     adapter.write(model, identity, root / CANDIDATE)
     report = _report(data, losses)

@@ -1,6 +1,6 @@
 """Checkpoints of one training: where they lie, which of them are whole, when they go.
 
-A checkpoint belongs to a fingerprint: equal data, settings, base and libraries. It is whole if and only
+A checkpoint belongs to a fingerprint: equal data, settings, base, libraries, machine and code. It is whole if and only
 if its marker, written last, names the digest of every file; anything else was cut off by a kill and is
 never taken. Knows files; what is inside them is the trainer's.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from nightgarden.errors import UserError
 log = logging.getLogger(__name__)
 
 MARKER = "whole.json"
+MADE_FROM = "made_from.json"
+"""Beside the checkpoints of a training: what it is made from, so that the log can say why another one starts anew."""
+CODE = ("training", "templates", "models/load.py")
+"""Files and folders of the package that decide what a step does to a weight."""
 BESIDE_TENSORS_BYTES = 8_000_000
 """Of a checkpoint with SmolLM2's tokenizer: 3.6 MB measured, rounded up to twice that."""
 KEPT = 2
@@ -43,20 +48,45 @@ class Checkpoint:
     step: int
 
 
-def fingerprint(identity: Any, machine: str) -> str:
-    """Names the checkpoints of one training.
+def made_from(identity: Mapping[str, Any], machine: str, code: str) -> dict[str, str]:
+    """What a training is made from, each part as its digest.
 
     Args:
         identity: its card: dataset, settings, base, template, libraries.
         machine: kind of device and number of threads. A run is exact only where it began: with one thread
             instead of two the gradients differ in their last bits (measured, torch 2.13 on a CPU).
+        code: digest of `CODE` when the run began. Resumed with an edited loss, the adapter would be half of each.
     """
-    return digests.content_id({"identity": identity, "machine": machine})
+    return {part: digests.content_id(value) for part, value in {**identity, "machine": machine, "code": code}.items()}
 
 
-def folder(state: Path, name: str) -> Path:
-    """Where the checkpoints of a fingerprint lie; those of others are left alone."""
-    return state / "checkpoints" / name
+def fingerprint(parts: Mapping[str, str]) -> str:
+    """Names the checkpoints of one training, by what it is made from."""
+    return digests.content_id(parts)
+
+
+def folder(state: Path, parts: Mapping[str, str]) -> Path:
+    """Where the checkpoints of a training lie; those of others are left alone."""
+    return state / "checkpoints" / fingerprint(parts)
+
+
+def begin(place: Path, parts: Mapping[str, str]) -> str | None:
+    """Note beside the checkpoints to come what their training is made from.
+
+    Returns:
+        Why it starts at step 0 though checkpoints of another training lie there; of several, that of the one which
+        differs in the fewest parts. None where it goes on, or none lie there.
+    """
+    others = []
+    for path in sorted(place.parent.glob(f"*/{MADE_FROM}")):
+        if path.parent != place and any(path.parent.glob("checkpoint-*")):
+            known: dict[str, str] = jsonl.read_json(path, dict[str, str])
+            others.append((sorted(part for part in known.keys() | parts if known.get(part) != parts.get(part)), path.parent))
+    jsonl.write_json(place / MADE_FROM, parts)
+    if not others or any(place.glob("checkpoint-*")):
+        return None
+    unlike, other = min(others, key=lambda found: len(found[0]))
+    return f"the checkpoints in {other} are of a training that differs in {', '.join(unlike)}; they are left alone"
 
 
 def refuse_full_disk(place: str, tensor_bytes: int) -> None:

@@ -2,11 +2,13 @@
 
 from itertools import combinations
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nightgarden.curation.annotate import find, read_prompts
+from nightgarden.curation.filter import divide, to_drop
 from nightgarden.curation.rules import contamination, duplicate
 from nightgarden.errors import UserError
 from nightgarden.params import DuplicateRule
@@ -37,13 +39,28 @@ def test_of_two_near_copies_the_smaller_content_id_stays_in_whatever_order_they_
     rows = [example(BASE), example(BASE.replace("squares", "pieces"))]
     for order in (rows, rows[::-1]):
         found = find("duplicate", order, RULES.duplicate)
-        assert duplicate.losers([row.id for row in order], found) == {max(row.id for row in rows)}
+        assert duplicate.losers([row.id for row in order], found, outside=set()) == {max(row.id for row in rows)}
 
 
 def test_a_copy_stays_where_its_twin_fell_to_an_earlier_pass() -> None:
     rows = [example(BASE), example(BASE.replace("squares", "pieces"))]
     found = find("duplicate", rows, RULES.duplicate)
-    assert duplicate.losers([max(row.id for row in rows)], found) == set()
+    assert duplicate.losers([max(row.id for row in rows)], found, outside=set()) == set()
+
+
+@pytest.mark.parametrize("seed_is_smaller", [True, False])
+def test_an_outside_near_copy_goes_and_the_seed_row_stays_whichever_id_is_smaller(seed_is_smaller: bool) -> None:
+    small, large = sorted((example(BASE), example(BASE.replace("squares", "pieces"))), key=lambda row: row.id)
+    seed, copy = (small, large) if seed_is_smaller else (large, small)
+    copy = msgspec.structs.replace(copy, meta={"outside": True})
+    for order in ([seed, copy], [copy, seed]):
+        kept, dropped = divide("duplicate", order, find("duplicate", order, RULES.duplicate), RULES.duplicate)
+        assert ([row.id for row in kept], [line.id for line in dropped]) == ([seed.id], [copy.id])
+
+
+def test_of_two_outside_near_copies_the_smaller_content_id_stays() -> None:
+    rows = [example(text, meta={"outside": True}) for text in (BASE, BASE.replace("squares", "pieces"))]
+    assert to_drop("duplicate", rows, find("duplicate", rows, RULES.duplicate)) == {max(row.id for row in rows)}
 
 
 def test_the_same_system_text_makes_no_two_rows_alike() -> None:

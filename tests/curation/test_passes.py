@@ -32,14 +32,18 @@ def test_rows_in_are_rows_kept_and_rows_dropped_by_id(num_rows: int, chosen: set
     assert [(line.op, line.id) for line in dropped] == sorted((line.op, line.id) for line in dropped)
 
 
-@given(edges=st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda edge: edge[0] < edge[1]), max_size=20))
-def test_of_near_copies_no_two_stay_and_each_that_goes_has_one_that_stays(edges: set[tuple[int, int]]) -> None:
+@given(
+    edges=st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda edge: edge[0] < edge[1]), max_size=20),
+    outside=st.sets(st.integers(0, 9)),
+)
+def test_of_near_copies_no_two_stay_and_each_that_goes_has_one_that_stays(edges: set[tuple[int, int]], outside: set[int]) -> None:
     near = {n: {a + b - n for a, b in edges if n in (a, b)} for n in range(10)}
     hits = {f"id{n}": tuple(Hit(turn=-1, start=0, end=0, reason=f"0.9 in common with id{m}") for m in near[n]) for n in near}
-    gone = losers([f"id{n}" for n in range(10)], hits)
+    gone = losers([f"id{n}" for n in range(10)], hits, outside={f"id{n}" for n in outside})
     kept = {n for n in range(10) if f"id{n}" not in gone}
     assert all(not near[n] & kept for n in kept)
     assert all(near[n] & kept for n in range(10) if n not in kept)
+    assert all(near[n] & kept - outside for n in range(10) if n not in kept | outside), "an outside row takes no seed row"
 
 
 def _stage(root: Path, rows: list[object]) -> None:

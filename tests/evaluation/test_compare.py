@@ -10,12 +10,14 @@ import pytest
 
 from nightgarden import jsonl
 from nightgarden.errors import Refusal, UserError
-from nightgarden.evaluation import compare
+from nightgarden.evaluation import compare, prompts
 from nightgarden.evaluation.answers import SIDES, Reply, Scored
 from nightgarden.evaluation.compare import champion_scores, evaluate, require_same_ids
 from nightgarden.evaluation.scorers import SCORERS, SIX
-from nightgarden.params import Params
+from nightgarden.models import load, specs
+from nightgarden.params import ModelSpec, Params
 from nightgarden.stage import Place, Report
+from nightgarden.templates import registry
 from tests.evaluation.planted import scored
 
 OUTPUTS = (compare.REPLIES, compare.SCORES, compare.PAGE, compare.REPORT)
@@ -83,6 +85,26 @@ def test_equal_inputs_give_equal_bytes_with_the_cache_and_without(
     (root / compare.REPORT).unlink()
     evaluate(params, root, place)
     assert [(root / path).read_bytes() for path in OUTPUTS] == [(first / path).read_bytes() for path in OUTPUTS]
+
+
+def test_replies_of_another_dtype_or_of_code_since_edited_are_never_taken_from_the_cache(
+    workshop: Path, tmp_path: Path, params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = load.load_tokenizer(specs.folder(params.base_spec, workshop))
+    chosen = prompts.tokenise(prompts.load(workshop / prompts.FILE, 1), registry.get("smollm2"), tokenizer)
+    way = compare.Way(tokenizer=tokenizer, stop=2, cache=tmp_path)
+    short = params.evaluation.model_copy(update={"max_new_tokens": 1, "seeds": 1})
+    bfloat16 = params.base_spec.model_copy(update={"dtype": "bfloat16"})
+
+    def made_so_far(spec: ModelSpec) -> int:
+        changed = params.model_copy(update={"evaluation": short, "models": params.models | {params.base: spec}})
+        compare.side_by_side(changed, workshop, way, chosen)
+        return len(list(tmp_path.iterdir()))
+
+    assert [made_so_far(params.base_spec), made_so_far(params.base_spec)] == [2, 2], "one batch a side, made once"
+    assert made_so_far(bfloat16) == 4
+    monkeypatch.setattr(compare, "source_digest", lambda parts: "edited")
+    assert made_so_far(params.base_spec) == 6
 
 
 def change_card(root: Path) -> None:

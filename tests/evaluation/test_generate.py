@@ -1,10 +1,15 @@
+import inspect
 import logging
+import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from nightgarden.digests import source_digest
 from nightgarden.errors import Refusal
 from nightgarden.evaluation import generate
 from nightgarden.evaluation.answers import SIDES, Side
@@ -38,7 +43,16 @@ def sides(workshop: Path, params: Params, requests: list[Request]) -> Sides:
 
 def work(tmp_path: Path, settings: Evaluation, **changes: Any) -> Work:
     settings = settings.model_copy(update={"max_new_tokens": 8} | changes)
-    return Work(settings=settings, stop=2, base={"model.safetensors": "b"}, adapter="a", cache=tmp_path / "generation")
+    return Work(
+        settings=settings,
+        stop=2,
+        base={"model.safetensors": "b"},
+        dtype="float32",
+        adapter="a",
+        machine="cpu, 2 threads",
+        code="c",
+        cache=tmp_path / "generation",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +120,7 @@ def test_a_finished_batch_is_never_made_again_and_the_rest_is_bit_for_bit_the_sa
 
 def test_a_cached_batch_answers_only_for_the_same_work(requests: list[Request], params: Params, tmp_path: Path) -> None:
     mine = work(tmp_path, params.evaluation)
-    other_adapter = Work(settings=mine.settings, stop=2, base=mine.base, adapter="other", cache=mine.cache)
+    other_adapter = replace(mine, adapter="other")
     keys = [
         generate.batch_key("stock", requests, mine),
         generate.batch_key("adapted", requests, mine),
@@ -114,9 +128,42 @@ def test_a_cached_batch_answers_only_for_the_same_work(requests: list[Request], 
         generate.batch_key("adapted", requests[:2], mine),
         generate.batch_key("adapted", [Request(prompt_ids=item.prompt_ids, seed=1) for item in requests], mine),
         generate.batch_key("adapted", requests, work(tmp_path, params.evaluation, temperature=0.8)),
+        generate.batch_key("adapted", requests, replace(mine, dtype="bfloat16")),
+        generate.batch_key("adapted", requests, replace(mine, machine="cpu, 1 threads")),
+        generate.batch_key("adapted", requests, replace(mine, machine="cuda, 2 threads")),
+        generate.batch_key("adapted", requests, replace(mine, code="edited")),
     ]
     assert len(set(keys)) == len(keys)
     assert generate.batch_key("stock", requests, other_adapter) == keys[0], "stock's replies do not depend on the adapter"
+    assert generate.batch_key("adapted", requests, work(tmp_path, params.evaluation)) == keys[1]
+
+
+def test_an_edit_of_any_file_that_makes_the_replies_has_another_code_digest(repository: Path, tmp_path: Path) -> None:
+    before = source_digest(generate.CODE)
+    for file in generate.CODE:
+        package = shutil.copytree(repository / "nightgarden", tmp_path / file.replace("/", "-"))
+        assert source_digest(generate.CODE, package) == before, "two checkouts of the same code agree"
+        (package / "evaluation/report.py").write_text("")  # scores no reply and makes none
+        assert source_digest(generate.CODE, package) == before
+        with (package / file).open("a") as source:
+            source.write("# edited\n")
+        assert source_digest(generate.CODE, package) != before, file
+
+
+def test_every_module_that_generation_imports_of_its_room_and_of_models_is_in_the_digest(repository: Path) -> None:
+    names = re.findall(r"^from nightgarden\.((?:evaluation|models)[.\w]*) import (\w+)", inspect.getsource(generate), re.M)
+    paths = {f"{place.replace('.', '/')}.py" if "." in place else f"{place}/{name}.py" for place, name in names}
+    assert paths - {"evaluation/answers.py"} <= set(generate.CODE), "answers.py holds types only"
+
+
+def test_the_machine_of_a_reply_is_its_device_and_its_number_of_threads(sides: Sides) -> None:
+    num_threads = torch.get_num_threads()
+    assert generate.machine_of(sides.model) == f"cpu, {num_threads} threads"
+    torch.set_num_threads(num_threads + 1)
+    try:
+        assert generate.machine_of(sides.model) == f"cpu, {num_threads + 1} threads"
+    finally:
+        torch.set_num_threads(num_threads)
 
 
 def test_both_sides_write_and_they_differ(written: dict[Side, list[Generated]]) -> None:

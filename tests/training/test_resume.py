@@ -1,8 +1,12 @@
+import shutil
 from pathlib import Path
 
 from transformers.trainer_utils import get_last_checkpoint
 
+from nightgarden.digests import source_digest
 from nightgarden.training import resume
+
+IDENTITY = {"dataset": "a", "training": {"learning_rate": 1e-4}}
 
 
 def checkpoint(place: Path, step: int, *, marked: bool = True) -> Path:
@@ -41,17 +45,43 @@ def test_no_checkpoint_means_from_the_start(tmp_path: Path) -> None:
     assert resume.last_whole(tmp_path / "never") is None
 
 
-def test_other_data_settings_or_machine_have_other_checkpoints_and_are_left_alone(tmp_path: Path) -> None:
-    identity = {"dataset": "a", "training": {"learning_rate": 1e-4}}
-    names = [
-        resume.fingerprint(identity, "cpu, 2 threads"),
-        resume.fingerprint(identity, "cpu, 1 threads"),
-        resume.fingerprint(identity | {"dataset": "b"}, "cpu, 2 threads"),
-        resume.fingerprint(identity | {"training": {"learning_rate": 2e-4}}, "cpu, 2 threads"),
+def test_other_data_settings_machine_or_code_have_other_checkpoints_and_are_left_alone(tmp_path: Path) -> None:
+    places = [
+        resume.folder(tmp_path, resume.made_from(identity, machine, code))
+        for identity, machine, code in (
+            (IDENTITY, "cpu, 2 threads", "c"),
+            (IDENTITY, "cpu, 1 threads", "c"),
+            (IDENTITY, "cpu, 2 threads", "edited"),
+            (IDENTITY | {"dataset": "b"}, "cpu, 2 threads", "c"),
+            (IDENTITY | {"training": {"learning_rate": 2e-4}}, "cpu, 2 threads", "c"),
+        )
     ]
-    assert len(set(names)) == 4
-    for name in names:
-        checkpoint(resume.folder(tmp_path, name), 10)
-    resume.clear(resume.folder(tmp_path, names[0]))
-    left = [resume.last_whole(resume.folder(tmp_path, name)) for name in names]
-    assert [found is None for found in left] == [True, False, False, False]
+    assert len(set(places)) == 5
+    assert resume.folder(tmp_path, resume.made_from(dict(IDENTITY), "cpu, 2 threads", "c")) == places[0]
+    for place in places:
+        checkpoint(place, 10)
+    resume.clear(places[0])
+    assert [resume.last_whole(place) is None for place in places] == [True, False, False, False, False]
+
+
+def test_a_training_that_starts_anew_beside_others_says_in_what_the_nearest_differs(tmp_path: Path) -> None:
+    first = resume.made_from(IDENTITY, "cpu, 2 threads", "c")
+    place = resume.folder(tmp_path, first)
+    assert resume.begin(place, first) is None, "no checkpoint of any training lies there"
+    checkpoint(place, 10)
+    assert resume.begin(place, first) is None, "it goes on"
+    edited = resume.made_from(IDENTITY, "cpu, 2 threads", "edited")
+    why = resume.begin(resume.folder(tmp_path, edited), edited)
+    assert why == f"the checkpoints in {place} are of a training that differs in code; they are left alone"
+    other = resume.made_from(IDENTITY | {"dataset": "b"}, "cpu, 1 threads", "c")
+    assert "differs in dataset, machine;" in (resume.begin(resume.folder(tmp_path, other), other) or "")
+
+
+def test_an_edit_of_the_training_of_a_template_or_of_loading_has_another_code_digest(repository: Path, tmp_path: Path) -> None:
+    before = source_digest(resume.CODE)
+    for file in ("training/loss.py", "training/trainer.py", "templates/smollm2.jinja", "models/load.py"):
+        package = shutil.copytree(repository / "nightgarden", tmp_path / file.replace("/", "-"))
+        assert source_digest(resume.CODE, package) == before, "two checkouts of the same code agree"
+        with (package / file).open("a") as source:
+            source.write("\n")
+        assert source_digest(resume.CODE, package) != before, file

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+import logging
 import os
 import shutil
 import signal
@@ -132,6 +133,27 @@ def test_equal_inputs_give_equal_bytes(trained, tmp_path: Path) -> None:
     again = dataset(tmp_path)
     train(settings(**TRAINING), again, place(again))
     assert outputs(again) == outputs(trained[0])
+
+
+def test_a_killed_run_whose_training_code_was_edited_starts_anew_and_says_why(tmp_path: Path, monkeypatch, caplog) -> None:
+    caplog.set_level(logging.INFO)
+    root, used = dataset(tmp_path), []
+
+    def fit_and_be_killed(*given: Any) -> None:
+        used.append(given[4])
+        (given[4] / "checkpoint-2").mkdir(exist_ok=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "_fit", fit_and_be_killed)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            train(settings(**TRAINING), root, place(root))
+    assert used[0] == used[1] and "starts at step 0" not in caplog.text, "the same code goes on where it was"
+    monkeypatch.setattr(loop.digests, "source_digest", lambda parts: "edited")
+    with pytest.raises(KeyboardInterrupt):
+        train(settings(**TRAINING), root, place(root))
+    assert used[2] != used[0]
+    assert f"starts at step 0: the checkpoints in {used[0]} are of a training that differs in code;" in caplog.text
 
 
 def test_a_run_killed_at_a_step_resumes_there_and_ends_bit_for_bit_as_if_it_had_not_been(trained, killed) -> None:
