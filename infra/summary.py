@@ -21,7 +21,9 @@ Row = Sequence[str | int | float | None]
 
 
 def collect(root: Path, state: Path, settings: Params, nights: Iterable[str], seconds: float) -> dict[str, Any]:
-    """The content of reports/demo.json (house.md gives its shape).
+    """The content of reports/demo.json: `rows`, `passes`, `training`, `evaluation`, `nights` and `seconds`.
+
+    What is null has its reason beside it: `why` of a head, `restored` of a training.
 
     Args:
         root: the tree that the demo ran in.
@@ -38,30 +40,48 @@ def collect(root: Path, state: Path, settings: Params, nights: Iterable[str], se
     return {
         "rows": {"in": passes[0]["in"], "kept": gate["rows"], "mix": gate["mix"]},
         "passes": passes,
-        "training": {key: training[key] for key in ("loss_first", "loss_last")} | {"seconds": training_seconds(state)},
+        "training": {key: training[key] for key in ("loss_first", "loss_last")} | time_taken(state, training),
         "evaluation": {key: evaluation[key] for key in ("stock", "adapted", "template")},
-        "nights": [
-            {"date": night.night, "end": night.end, "trust": {head: night.heads[head].trust for head in HEADS}} for night in done
-        ],
+        "nights": [night_numbers(night) for night in done],
         "seconds": round(seconds, 1),
     }
 
 
 def pass_counts(root: Path, order: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows in, kept and quarantined by ingest, every pass and the mix."""
+    """Rows in, kept, quarantined and merged (equal rows) by ingest, every pass and the mix; a pass drops the rest."""
     ingest: dict[str, int] = read_json(root / "reports/passes/ingest.json", dict[str, int])
-    rows = [{"name": "ingest", "in": ingest["rows_in"], "kept": ingest["examples"], "quarantined": ingest["quarantined"]}]
+    rows: list[dict[str, Any]] = [
+        {"name": "ingest", "in": ingest["rows_in"], "kept": ingest["examples"]}
+        | {key: ingest[key] for key in ("quarantined", "merged")}
+    ]
     for name in (*order, "rebalance"):
         counts: dict[str, int] = read_json(root / f"reports/passes/{name}.json", dict[str, int])
-        rows.append({"name": name, "in": counts["rows_in"], "kept": counts["kept"], "quarantined": 0})
+        rows.append({"name": name, "in": counts["rows_in"], "kept": counts["kept"], "quarantined": 0, "merged": 0})
     return rows
 
 
-def training_seconds(state: Path) -> float | None:
-    """Wall time of the last training that really ran with this state folder; None if DVC only restored one."""
-    runs: list[SpooledRun] = [read_json(path, SpooledRun) for path in (state / "spool").glob("*/*.json")]
-    trained = max((run for run in runs if run.name == "train"), key=lambda run: run.started_ms, default=None)
-    return next((point.value for point in trained.points if point.key == "time_train_seconds"), None) if trained else None
+def time_taken(state: Path, training: dict[str, Any]) -> dict[str, Any]:
+    """`seconds` of the training that gave these losses, the last time it ran with this state folder.
+
+    Null if it never did: DVC restored it from its cache, and `restored` says so.
+    """
+    runs: list[SpooledRun] = [
+        read_json(path, SpooledRun) for folder in ("waiting", "sent") for path in (state / "spool" / folder).glob("*.json")
+    ]
+    found: list[tuple[int, float]] = []
+    for run in runs:
+        numbers = {point.key: point.value for point in run.points}
+        if run.name == "train" and all(numbers.get(key) == training[key] for key in ("loss_first", "loss_last")):
+            found.append((run.started_ms, numbers["time_train_seconds"]))
+    return {"seconds": max(found)[1]} if found else {"seconds": None, "restored": "from DVC's cache"}
+
+
+def night_numbers(night: record.NightRecord) -> dict[str, Any]:
+    """How one night ended; per head trust, skill and held-out lessons, and why a number is missing."""
+    heads = {head: night.heads[head] for head in HEADS}
+    return {"date": night.night, "end": night.end} | {
+        key: {head: getattr(one, key) for head, one in heads.items()} for key in ("trust", "skill", "n", "why")
+    }
 
 
 def own_rows(root: Path, key: str) -> tuple[Counter[str], list[Quarantined], int]:
@@ -107,7 +127,7 @@ def table(found: dict[str, Any], root: Path) -> str:
     took = training["seconds"]
     parts = [
         f"DATASET  {rows['in']} rows in, {rows['kept']} kept; {mix}",
-        grid(("pass", "in", "kept", "quarantined"), [tuple(line.values()) for line in found["passes"]]),
+        grid(("pass", "in", "kept", "quarantined", "merged"), [tuple(line.values()) for line in found["passes"]]),
         f"TRAINING  loss, first to last tenth of the steps, {training['loss_first']:.3f} -> {training['loss_last']:.3f}"
         + (f" in {took:.0f} s" if took is not None else ", restored from DVC's cache"),
         grid(("held-out loss", "before", "after"), [(op, line["before"], line["after"]) for op, line in losses.items()]),

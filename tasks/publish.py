@@ -66,15 +66,39 @@ class Serving(Record, frozen=True, kw_only=True):
 def publish_adapter(place: Place) -> Ending:
     """Make the candidate the champion if evaluation says so."""
     report: dict[str, Any] = read_json(place.root / "reports/evaluation.json", dict)
-    return follow(place.root, report["promote"]["verdict"], report["promote"]["reason"])
+    return follow(place.root, report["promote"]["verdict"], report["promote"]["reason"], report["against"])
 
 
-def follow(root: Path, verdict: str, reason: str) -> Ending:
-    """Do what the verdict says, and say how that ended."""
+def follow(root: Path, verdict: str, reason: str, against: str | None) -> Ending:
+    """Do what the verdict says, if it was drawn against the champion of now, and say how that ended.
+
+    Args:
+        root: the tree.
+        verdict: `promote` or another word.
+        reason: of the verdict.
+        against: sha256 of the champion that it was drawn against; None = stock only.
+    """
     if verdict != "promote":
         return Ending(end="Kept", reason=reason)
+    if stale := not_judged_against(root, against):
+        return Ending(end="Kept", reason=stale)
     enthrone(root, reason)
     return Ending(end="Promoted", reason=reason)
+
+
+def not_judged_against(root: Path, against: str | None) -> str | None:
+    """Says so if the champion of now is neither the candidate nor the one that it was compared with.
+
+    DVC restores an old evaluation with old settings: its verdict knows nothing of a champion that came since.
+    """
+    card: dict[str, Any] = read_json(root / CANDIDATE / "card.json", dict)
+    now: Champion | None = read_json(root / CHAMPION, Champion) if (root / CHAMPION).is_file() else None
+    if now is None or now.adapter in (card["adapter"], against):
+        return None
+    return (
+        f"the champion is {now.adapter[:12]}, and the candidate was compared with {against[:12] if against else 'stock only'}; "
+        "compare it with `dvc repro -f -s evaluate`, then run build-adapter again"
+    )
 
 
 def enthrone(root: Path, reason: str) -> Champion:

@@ -26,6 +26,7 @@ from dvc.utils.serialize import modify_yaml
 from prefect.runtime import flow_run
 
 from nightgarden import params
+from nightgarden.curation.sources.reading import refuse_empty
 from nightgarden.digests import content_id, sha256_file
 from nightgarden.errors import UserError
 from nightgarden.jsonl import write_text
@@ -94,11 +95,12 @@ def own_tree(checkout: Place, name: str, overrides: Overrides) -> Iterator[Place
         discard(checkout.root, place.root, name)
         make_worktree(checkout, place, name, overrides)
     logger().info("overrides: this run works in %s on branch run/%s", place.root, name)
+    done = False
     try:
         yield place
+        done = True
     finally:
-        commit_all(place.root, f"Results of run/{name}")
-        logger().info("results: %s (branch run/%s)", place.root, name)
+        keep_results(place.root, name, done)
 
 
 def git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
@@ -144,6 +146,21 @@ def commit_all(root: Path, message: str) -> None:
     git(root, "add", "--all")
     if git(root, "status", "--porcelain"):
         git(root, "commit", "--quiet", "--no-verify", "-m", message, extra=author(root))
+
+
+def keep_results(root: Path, name: str, done: bool) -> None:
+    """Commit what a run left in its tree.
+
+    Raises:
+        UserError: git refused, after a run that is done; after one that failed it must not hide why.
+    """
+    try:
+        commit_all(root, f"Results of run/{name}" + ("" if done else ", which failed"))
+        logger().info("results: %s (branch run/%s)", root, name)
+    except (UserError, OSError) as error:
+        if done:
+            raise
+        logger().warning("what the failed run left in %s could not be committed: %s", root, error)
 
 
 def make_worktree(checkout: Place, place: Place, name: str, overrides: Overrides) -> None:
@@ -229,11 +246,12 @@ def user_file(root: Path, given: str) -> Path:
     """The file that the user named, relative to the checkout's root or absolute.
 
     Raises:
-        UserError: no such file, or a kind that ingest does not read.
+        UserError: no such file, a kind that ingest does not read, or one without a row.
     """
     file = root / given
     if not file.is_file() or file.suffix not in {".json", ".jsonl"}:
         raise UserError(f"got the input file {given!r}; give a .json or .jsonl file that exists")
+    refuse_empty(file)
     return file
 
 

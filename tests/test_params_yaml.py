@@ -55,6 +55,20 @@ def test_a_predecessor_that_is_no_pass_is_refused_before_any_stage_runs(raw: dic
         params.parse(raw)
 
 
+@pytest.mark.parametrize("prev", [{"secrets": "schema"}, {"placeholder": "secrets"}], ids=["two behind one", "a ring"])
+def test_passes_that_are_not_one_chain_are_refused_and_named(raw: dict, prev: dict[str, str]) -> None:
+    for key, before in prev.items():
+        raw["curation"]["passes"][key] |= {"prev": before, "prevfile": f"data/curated/{before}/examples.jsonl"}
+    with pytest.raises(UserError, match=r"\[.*\] do not stand in the one chain from ingest"):
+        params.parse(raw)
+
+
+def test_a_model_lies_where_dvc_yaml_looks_for_it(raw: dict) -> None:
+    raw["models"]["mistral-7b-v0.3"]["folder"] = "models/base/elsewhere"
+    with pytest.raises(UserError, match="must be models/base/mistral-7b-v0.3"):
+        params.parse(raw)
+
+
 @pytest.mark.parametrize("path", ["/etc/passwd", "../other/file.json", "a b.json", "$(touch X)"])
 def test_a_source_outside_the_repository_is_refused(raw: dict, path: str) -> None:
     raw["curation"]["sources"]["op0_bootstrap"]["path"] = path

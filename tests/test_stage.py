@@ -152,6 +152,14 @@ def test_a_finished_stage_is_done_even_where_its_numbers_find_no_room(
     assert "the numbers of" in caplog.text and "No space left on device" in caplog.text
 
 
+def test_a_librarys_error_with_words_of_its_own_is_no_full_disk(place: stage.Place) -> None:
+    def work() -> stage.Report:
+        raise OSError("Can't load the configuration")
+
+    with pytest.raises(OSError, match="Can't load"):
+        stage.guarded(_job(work), place)
+
+
 def test_a_bug_passes_through_with_its_traceback(place: stage.Place) -> None:
     def work() -> stage.Report:
         raise ZeroDivisionError

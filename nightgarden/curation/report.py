@@ -6,7 +6,6 @@ only one that hit the row. Decides nothing.
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from io import BytesIO
@@ -20,8 +19,6 @@ from nightgarden.curation.annotate import annotations_file
 from nightgarden.jsonl import read, read_json, whole_file, write, write_json
 from nightgarden.params import Curation
 from nightgarden.records import OPS, Annotation, Dropped
-
-log = logging.getLogger(__name__)
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44")
 """One per op; Paul Tol's bright scheme, told apart by colour-blind readers."""

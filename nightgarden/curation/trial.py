@@ -28,7 +28,7 @@ def try_file(path: Path, params: Params, root: Path) -> dict[str, Any]:
         rows that each rule would take if it were the only one.
 
     Raises:
-        UserError: the file is missing, unreadable or of an unknown kind.
+        UserError: the file is missing, unreadable, of an unknown kind, or holds no row.
         Refusal: a rule failed on its canaries.
     """
     curation = params.curation

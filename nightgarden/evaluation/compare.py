@@ -75,9 +75,9 @@ def evaluate(params: Params, root: Path, place: Place) -> Report:
     stop = tokenizer.convert_tokens_to_ids(template.stop)
     replies = side_by_side(params, root, Way(tokenizer=tokenizer, stop=stop, cache=place.state / "generation"), chosen)
     generated = place.clock()
-    champion = champion_scores(root, str(card.get("adapter")))
-    result = judge(seal, params.evaluation, [item.prompt for item in chosen], replies, champion)
-    write(result, root)
+    rival = champion(root, str(card.get("adapter")))
+    result = judge(seal, params.evaluation, [item.prompt for item in chosen], replies, rival.scored if rival else None)
+    write(result, root, rival.adapter if rival else None)
     log.info("%s: %s", result.promotion.verdict, result.promotion.reason)
     return flat(result) | {
         "time_generate_s": (generated - started).total_seconds(),
@@ -113,7 +113,7 @@ def side_by_side(params: Params, root: Path, way: Way, chosen: Sequence[Tokenise
         base=specs.weights_digest(specs.folder(params.base_spec, root)),
         dtype=params.base_spec.dtype,
         adapter=generate.adapter_digest(root / CANDIDATE),
-        machine=generate.machine_of(sides.model),
+        machine=load.machine_of(sides.model),
         code=code,
         cache=way.cache,
     )
@@ -159,8 +159,17 @@ def require_same_ids(replies: Sequence[Reply]) -> None:
             )
 
 
-def champion_scores(root: Path, candidate: str) -> list[Scored] | None:
-    """The champion's own scores; None where there is no champion, it is the candidate, or its scores are not here."""
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """The champion that a candidate must also beat."""
+
+    adapter: str
+    """sha256 of its weights."""
+    scored: list[Scored]
+
+
+def champion(root: Path, candidate: str) -> Rival | None:
+    """The champion with its own scores; None where there is none, it is the candidate, or its scores are not here."""
     if not (root / CHAMPION).is_file():
         return None
     pointer: Champion = jsonl.read_json(root / CHAMPION, Champion)
@@ -171,12 +180,19 @@ def champion_scores(root: Path, candidate: str) -> list[Scored] | None:
         log.warning("the champion's scores are not at %s; the candidate is compared with stock only", root / pointer.scores)
         return None
     scored: list[Scored] = list(jsonl.read(root / pointer.scores, Scored))
-    return [item for item in scored if item.side == "adapted"]
+    return Rival(adapter=pointer.adapter, scored=[item for item in scored if item.side == "adapted"])
 
 
-def write(result: Result, root: Path) -> None:
-    """Write replies, scores, page and report, each whole or not at all."""
+def write(result: Result, root: Path, against: str | None) -> None:
+    """Write replies, scores, page and report, each whole or not at all.
+
+    Args:
+        result: what was found.
+        root: the checkout.
+        against: sha256 of the champion that the candidate was compared with. DVC may restore this report when
+            another one is in use: a verdict holds only against the champion that it names.
+    """
     jsonl.write(root / REPLIES, result.replies)
     jsonl.write(root / SCORES, result.scored)
     jsonl.write_text(root / PAGE, report.page(result))
-    jsonl.write_json(root / REPORT, summary(result))
+    jsonl.write_json(root / REPORT, summary(result) | {"against": against})

@@ -68,7 +68,7 @@ class Work:
     adapter: str
     """Digest of the adapter, see `adapter_digest`."""
     machine: str
-    """See `machine_of`."""
+    """See `models.load.machine_of`."""
     code: str
     """Digest of the files in `CODE` as they were when the run began."""
     cache: Path
@@ -78,11 +78,6 @@ class Work:
 def adapter_digest(folder: Path) -> str:
     """Identity of an adapter: its weights and its config, whose alpha scales them."""
     return content_id([adapters.weights_digest(folder), sha256_file(folder / adapters.CONFIG)])
-
-
-def machine_of(model: Any) -> str:
-    """Kind of device and number of threads: matrix products are summed in another order on others, so logits round otherwise."""
-    return f"{model.device.type}, {torch.get_num_threads()} threads"
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,8 @@ WIDTH = 8.6
 """Inches; the page is as wide."""
 
 
-def scores(rates: Mapping[Side, Mapping[str, Rate]]) -> str:
-    """The six scores, stock and adapted side by side with their intervals, as SVG."""
+def scores(rates: Mapping[Side, Mapping[str, Rate]], alpha: float) -> str:
+    """The six scores, stock and adapted side by side with their intervals of coverage 1 - alpha, as SVG."""
     names = [name for name in SIX if SCORERS[name].good == "low"] + [name for name in SIX if SCORERS[name].good == "high"]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, 4.3), layout="constrained")
@@ -52,7 +52,8 @@ def scores(rates: Mapping[Side, Mapping[str, Rate]]) -> str:
         _percent_axis(axes)
         axes.text(1.135, -0.62, "replies", color=FAINT, fontsize=8.5, ha="center", va="bottom")
         axes.set_xlabel(
-            "share of replies: above the line further left is better, below it further right; bars are 95 % intervals"
+            "share of replies: above the line further left is better, below it further right; "
+            f"bars are {100 * (1 - alpha):g} % intervals"
         )
         handles = [axes.plot([], [], "o", color=SIDE_COLOURS[side], label=side)[0] for side in SIDES]
         axes.legend(

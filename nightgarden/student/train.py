@@ -39,7 +39,7 @@ LEAST_STEPS = 8
 """Steps of an epoch at least: patience counts epochs, and one step is too little to judge by."""
 WEIGHT_DECAY = 0.01
 CLIP = 1.0
-"""Largest gradient norm (the design's, section 6)."""
+"""Largest gradient norm, as in the seed system."""
 LEAST_MOVE = 1e-6
 """Smallest relative change of a head's weights that counts as training: ten float32 roundings."""
 

@@ -79,7 +79,8 @@ def open_judge(settings: Night, root: Path, place: Place) -> Iterator[Chat]:
             yield chat
     elif place.server_url is None:
         raise UserError(
-            f"night.teacher.model is {name!r} and OPENAI_BASE_URL is not set. Set it to the server's address in .env."
+            f"night.teacher.model is {name!r} and OPENAI_BASE_URL is not set. Export it with the server's address; "
+            "`make up` and `make demo` also take it from .env."
         )
     else:
         key = place.server_key or "none"

@@ -102,7 +102,7 @@ def train(params: Params, root: Path, place: Place) -> dict[str, float | int | s
     data = prepare(root / DATASET, template, tokenizer, params.training)
     identity = card.identity(params, root, template, tokenizer, digest)
     model = _adapted(params, root)
-    parts = resume.made_from(identity, _machine(model), code)
+    parts = resume.made_from(identity, load.machine_of(model), code)
     checkpoints = resume.folder(place.state, parts)
     require_space(place.state, model)
     if why_anew := resume.begin(checkpoints, parts):
@@ -168,13 +168,6 @@ def _adapted(params: Params, root: Path) -> Any:
     model = load.load_model(params.base_spec, root)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     return adapter.fresh(model, params.training)
-
-
-def _machine(model: Any) -> str:
-    """What a resumed run must have in common with the run that it goes on with."""
-    import torch
-
-    return f"{model.device.type}, {torch.get_num_threads()} threads"
 
 
 def require_space(state: Path, model: Any) -> None:

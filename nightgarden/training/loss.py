@@ -7,7 +7,6 @@ CPU-second of TRL 1.16's own loss). Knows models, no files.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -19,8 +18,6 @@ from torch.nn.functional import cross_entropy
 from nightgarden.errors import Refusal
 from nightgarden.templates.registry import IGNORED
 from nightgarden.training.batches import Row, collate
-
-log = logging.getLogger(__name__)
 
 EVALUATION_BATCH = 8
 """Held-out rows per forward pass; no gradient is kept, so only speed depends on it."""

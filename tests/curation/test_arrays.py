@@ -1,14 +1,16 @@
 """Arrays are split element by element, and a broken element costs no other."""
 
 import json
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nightgarden.curation.sources.arrays import Element, elements
+from nightgarden.curation.sources.shapes import ROW_KEYS
 
 ROWS = [{"instruction": f"say {n}", "input": "", "output": f'{{{n}}} [said], "twice"'} for n in range(6)]
 PRETTY = json.dumps(ROWS, indent=2)
@@ -19,7 +21,7 @@ values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.di
 
 
 def split(text: str) -> list[Element]:
-    return list(elements(BytesIO(text.encode())))
+    return list(elements(BytesIO(text.encode()), ROW_KEYS))
 
 
 def whole(found: list[Element]) -> list[Any]:
@@ -109,3 +111,120 @@ def test_what_stands_behind_the_end_of_the_array_is_not_lost() -> None:
 def test_an_element_larger_than_the_buffer_is_read_whole() -> None:
     rows = [{"a": "x" * 3_000_000}, {"a": "\\" * 1_500_000 + '"'}, {"a": "end"}]
     assert whole(split(json.dumps(rows))) == rows
+
+
+MANY = [{"instruction": f"say {n}", "input": "", "output": f'{{{n}}} [said], "twice"'} for n in range(30)]
+INDENTS = (None, 0, 2, 4)
+KINDS: dict[str, Callable[[str], str]] = {
+    "cut off": lambda text: text[: len(text) // 2],
+    "no closing brace": lambda text: text.rstrip()[:-1],
+    "no opening brace": lambda text: text[1:],
+    "a brace too many": lambda text: text + "}",
+    "no quote": lambda text: text.replace('"instruction": "', '"instruction": '),
+    "no quote before a key": lambda text: text.replace('"output"', 'output"'),
+    "single quotes": lambda text: text.replace('"', "'"),
+    "a lone brace": lambda text: "{",
+    "a lone bracket": lambda text: "[",
+    "half a key": lambda text: '{"instr',
+    "bare words": lambda text: "@@ words",
+    "a raw line break": lambda text: text.replace('"instruction": "', '"instruction": "now\n'),
+    "a number": lambda text: "42",
+    "null": lambda text: "null",
+    "a text": lambda text: '"hello"',
+    "a list": lambda text: "[1, 2]",
+}
+REACHING = {"cut off", "no closing brace", "no quote", "a lone brace", "a lone bracket", "half a key", "a raw line break"}
+"""Their end is nowhere to be seen without lines to go by."""
+NO_ROW_TO_SEE = {"single quotes", "a lone brace", "a lone bracket", "half a key", "bare words"}
+NO_ROW_TO_SEE |= {"a number", "null", "a text", "a list"}
+"""Their beginning neither."""
+
+
+def damaged(kinds: Mapping[int, str], indent: int | None, rows: list[Any] = MANY) -> str:
+    """The rows as an array in which some are broken."""
+    margin = "" if indent is None else "\n" + " " * indent
+    texts = [json.dumps(row, indent=indent).replace("\n", margin) for row in rows]
+    for number, kind in kinds.items():
+        texts[number] = KINDS[kind](texts[number])
+    return "[" + margin + (", " if indent is None else "," + margin).join(texts) + ("]" if indent is None else "\n]\n")
+
+
+def is_open(kinds: Mapping[int, str], indent: int | None) -> bool:
+    """Whether the text leaves open where one broken row ends and its neighbour begins."""
+    for number, kind in kinds.items():
+        neighbour = kinds.get(number + 1)
+        if kind in {"no closing brace", "cut off"} and neighbour == "no opening brace":  # cut off behind a whole key
+            return True
+        if not indent and kind == neighbour == "bare words":
+            return True
+        if not indent and kind in REACHING and neighbour in NO_ROW_TO_SEE:
+            return True
+    return False
+
+
+def check(kinds: Mapping[int, str], indent: int | None) -> None:
+    """Broken rows are one element each, none of them a row, and every other row is there."""
+    found = split(damaged(kinds, indent))
+    taken = [element.value for element in found if element.fault is None and isinstance(element.value, dict)]
+    assert taken == [row for number, row in enumerate(MANY) if number not in kinds]
+    assert len(found) == len(MANY)
+
+
+five = st.dictionaries(st.integers(0, len(MANY) - 1), st.sampled_from(sorted(KINDS)), min_size=5, max_size=5)
+
+
+@settings(max_examples=400, deadline=None)
+@given(kinds=five, indent=st.sampled_from(INDENTS))
+def test_any_five_broken_rows_are_five_faults_and_cost_no_other(kinds: dict[int, str], indent: int | None) -> None:
+    assume(not is_open(kinds, indent))
+    check(kinds, indent)
+
+
+@pytest.mark.parametrize("indent", INDENTS)
+@pytest.mark.parametrize("place", [0, 29], ids=["first", "last"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_broken_row_at_either_end_is_one_fault(kind: str, place: int, indent: int | None) -> None:
+    check({place: kind}, indent)
+
+
+@pytest.mark.parametrize("indent", INDENTS)
+@pytest.mark.parametrize("first", [0, 10, 28])
+def test_two_broken_neighbours_of_any_kind_are_two_faults(first: int, indent: int | None) -> None:
+    for kind in KINDS:
+        for neighbour in KINDS:
+            kinds = {first: kind, first + 1: neighbour}
+            if not is_open(kinds, indent):
+                check(kinds, indent)
+
+
+@pytest.mark.parametrize(
+    ("kind", "neighbour", "indent"),
+    [("no closing brace", "a number", None), ("cut off", "bare words", None), ("no closing brace", "no opening brace", 2)],
+)
+def test_two_broken_neighbours_that_read_as_one_are_one_fault_and_cost_no_whole_row(
+    kind: str, neighbour: str, indent: int | None
+) -> None:
+    found = split(damaged({10: kind, 11: neighbour}, indent))
+    assert whole(found) == MANY[:10] + MANY[12:]
+    assert len(found) == 29
+
+
+@pytest.mark.parametrize("indent", INDENTS)
+def test_rows_of_another_shape_behind_a_broken_one_are_found(indent: int | None) -> None:
+    chats = [{"messages": [{"role": "user", "content": f"say {n}"}, {"role": "assistant", "content": "said"}]} for n in range(5)]
+    found = split(damaged({4: "cut off"}, indent, [*MANY[:5], *chats]))
+    assert whole(found) == [*MANY[:4], *chats]
+    assert len(found) == 10
+
+
+def test_an_object_inside_a_broken_row_never_becomes_a_row() -> None:
+    rows = [{"id": n, "first": MANY[n], "messages": [{"role": "user", "content": "say"}]} for n in range(4)]
+    found = split(json.dumps(rows).replace('"say 0"', "say 0"))
+    assert whole(found) == rows[1:]
+    assert len(found) == 4
+
+
+def test_a_thousand_rows_without_a_closing_brace_are_not_a_thousand_searches_through_the_file() -> None:
+    text = json.dumps(MANY[0] | {"output": "x" * 2000})
+    found = split("[" + ", ".join([text, text[:-1]] * 1000 + [text]) + "]")
+    assert (len(whole(found)), len(found)) == (1001, 2001)

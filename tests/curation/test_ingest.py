@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nightgarden.curation.ingest import ingest
+from nightgarden.curation.sources.reading import refuse_empty
 from nightgarden.errors import Refusal, UserError
 from nightgarden.params import Curation
 from tests.curation.rows import example, ours, read_lines, settings, write_lines
@@ -52,6 +53,11 @@ BROKEN = {
     b"[1, 2]": "a row must be an object",
     b'{"instruction": "x", "output": null}': "output must be a text",
     b'{"instruction": "x", "output": "y"}': "the row carries no op",
+    b'{"instruction": "x", "output": "y", "history": 5}': "history must be a list, this is a int",
+    b'{"instruction": "x", "output": "y", "history": 1.5}': "history must be a list, this is a float",
+    b'{"instruction": "x", "output": "y", "history": true}': "history must be a list, this is a bool",
+    b'{"instruction": "x", "output": "y", "history": {}}': "history must be a list, this is a dict",
+    b'{"instruction": "x", "output": "y", "history": [5]}': "history must hold pairs",
 }
 
 
@@ -178,6 +184,38 @@ def test_a_quarantined_row_with_a_key_is_named_by_its_hash_only(tmp_path: Path) 
 def test_a_quarantined_row_without_a_key_is_kept_as_it_was(tmp_path: Path) -> None:
     _, (row,) = outcome(tmp_path, "rows.jsonl", b'{"op": 0, "messages": [{"role": "bot", "content": "ghp_short"}]}')
     assert row["raw"].endswith('"ghp_short"}]}')
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b" \n\n", b"[]", b"[\n]\n"])
+def test_a_source_without_a_row_is_refused_and_so_is_the_file_alone(tmp_path: Path, content: bytes) -> None:
+    curation = taking(tmp_path, "rows.json", content)
+    with pytest.raises(UserError, match="holds no row; give a file with at least one"):
+        ingest(curation, tmp_path)
+    with pytest.raises(UserError, match="holds no row"):
+        refuse_empty(tmp_path / "data/inbox/rows.json")
+    assert not (tmp_path / "data/raw").exists()
+
+
+def test_a_file_whose_only_row_is_broken_is_not_empty(tmp_path: Path) -> None:
+    refuse_empty(write_lines(tmp_path / "rows.jsonl", [5]))
+
+
+PRETTY = json.dumps(ours(BASIL), indent=2).encode()
+
+
+def test_one_object_over_several_lines_is_one_row(tmp_path: Path) -> None:
+    taken, quarantined = outcome(tmp_path, "rows.json", b"\xef\xbb\xbf\n" + PRETTY)
+    assert ([row["id"] for row in taken], quarantined) == ([BASIL.id], [])
+
+
+def test_a_broken_object_over_several_lines_is_one_quarantined_row(tmp_path: Path) -> None:
+    taken, quarantined = outcome(tmp_path, "rows.json", PRETTY.replace(b'"op": 0', b'"op": '))
+    assert (len(taken), len(quarantined)) == (0, 1)
+
+
+def test_a_broken_first_line_of_json_lines_under_the_name_of_json_costs_no_other(tmp_path: Path) -> None:
+    taken, quarantined = outcome(tmp_path, "rows.json", GOOD[:40] + b"\n" + GOOD + b"\n")
+    assert ([row["id"] for row in taken], [row["line"] for row in quarantined]) == ([BASIL.id], [1])
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,16 @@
 
 import json
 import os
+import random
 from pathlib import Path
 
 import pytest
 
+from nightgarden.curation.ingest import Intake
+from nightgarden.curation.sources.reading import read_rows
 from nightgarden.curation.trial import try_file
 from tests.curation.rows import PARAMS, ROOT
+from tests.curation.test_arrays import KINDS, damaged, is_open
 
 pytestmark = pytest.mark.public
 FOLDER = Path(os.environ.get("NIGHTGARDEN_PUBLIC_DATA", ".")) / "curation"
@@ -45,6 +49,29 @@ def test_five_broken_rows_are_five_in_quarantine_and_cost_no_other(tmp_path: Pat
     path.write_text("[\n" + ",\n".join(rows) + "\n]\n")
     found = try_file(path, PARAMS, ROOT)
     assert (found["rows"], found["quarantined"]) == (91, 5)
+
+
+@pytest.mark.parametrize("name", ["identity.json", "alpaca_en_demo.json"])
+@pytest.mark.parametrize("indent", [None, 2, 4])
+def test_any_five_broken_rows_of_a_public_file_are_five_in_quarantine(tmp_path: Path, indent: int | None, name: str) -> None:
+    rows = json.loads((FOLDER / name).read_text())[:91]
+    path = tmp_path / name
+    for seed in range(100):
+        kinds = five_kinds(random.Random(seed), len(rows))
+        if is_open(kinds, indent):
+            continue
+        path.write_text(damaged(kinds, indent, rows))
+        intake = Intake()
+        for row in read_rows(path):
+            intake.take(row, name, "public", 0)
+        assert (len(intake.quarantined), len(intake.positions)) == (5, 86), f"seed {seed}: {kinds}"
+
+
+def five_kinds(chance: random.Random, num_rows: int) -> dict[int, str]:
+    """Kinds of damage for the first row, the last one, two neighbours and one more."""
+    neighbour = chance.randrange(2, num_rows - 20)
+    places = (0, neighbour, neighbour + 1, chance.randrange(num_rows - 15, num_rows - 2), num_rows - 1)
+    return dict(zip(places, chance.sample(sorted(KINDS), len(places)), strict=True))
 
 
 def test_rejected_kto_answers_are_quarantined_and_the_preferred_taken() -> None:

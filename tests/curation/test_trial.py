@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from nightgarden.curation.trial import try_file
+from nightgarden.errors import UserError
 from nightgarden.params import RULES as NAMES
 from tests.curation.rows import PARAMS, ROOT, example, files_below, ours, write_lines
 
@@ -43,3 +46,11 @@ def test_seed_files_can_be_tried_and_keep_their_ops() -> None:
     assert found["quarantined"] == 0
     assert found["rules"]["memory_narration"] >= 3
     assert found["rules"]["schema"] < 10
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"[]"], ids=["no byte", "a byte order mark", "an empty array"])
+def test_a_file_without_a_row_is_refused_with_what_is_needed(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "mine.json"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="holds no row; give a file with at least one"):
+        try_file(path, PARAMS, ROOT)

@@ -12,7 +12,7 @@ from nightgarden import jsonl
 from nightgarden.errors import Refusal, UserError
 from nightgarden.evaluation import compare, prompts
 from nightgarden.evaluation.answers import SIDES, Reply, Scored
-from nightgarden.evaluation.compare import champion_scores, evaluate, require_same_ids
+from nightgarden.evaluation.compare import Rival, champion, evaluate, require_same_ids
 from nightgarden.evaluation.scorers import SCORERS, SIX
 from nightgarden.models import load, specs
 from nightgarden.params import ModelSpec, Params
@@ -165,9 +165,9 @@ def test_without_an_adapter_the_next_step_is_named(root: Path, place: Place, par
 
 
 def test_the_champion_is_read_from_its_pointer_and_never_compared_with_itself(tmp_path: Path) -> None:
-    assert champion_scores(tmp_path, "mine") is None
+    assert champion(tmp_path, "mine") is None
     jsonl.write_json(tmp_path / compare.CHAMPION, {"adapter": "other", "scores": "old/scores.jsonl", "folder": "old"})
-    assert champion_scores(tmp_path, "mine") is None, "its scores are not on disk"
+    assert champion(tmp_path, "mine") is None, "its scores are not on disk"
     jsonl.write(tmp_path / "old/scores.jsonl", [scored("p", "stock"), scored("p", "adapted")])
-    assert champion_scores(tmp_path, "mine") == [scored("p", "adapted")]
-    assert champion_scores(tmp_path, "other") is None
+    assert champion(tmp_path, "mine") == Rival(adapter="other", scored=[scored("p", "adapted")])
+    assert champion(tmp_path, "other") is None

@@ -158,10 +158,10 @@ def test_every_module_that_generation_imports_of_its_room_and_of_models_is_in_th
 
 def test_the_machine_of_a_reply_is_its_device_and_its_number_of_threads(sides: Sides) -> None:
     num_threads = torch.get_num_threads()
-    assert generate.machine_of(sides.model) == f"cpu, {num_threads} threads"
+    assert load.machine_of(sides.model) == f"cpu, {num_threads} threads"
     torch.set_num_threads(num_threads + 1)
     try:
-        assert generate.machine_of(sides.model) == f"cpu, {num_threads + 1} threads"
+        assert load.machine_of(sides.model) == f"cpu, {num_threads + 1} threads"
     finally:
         torch.set_num_threads(num_threads)
 

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from infra import demo, settings, summary
@@ -24,7 +25,7 @@ def loaded(repository: Path) -> params.Params:
 
 
 def spooled(name: str, at: int, seconds: float) -> SpooledRun:
-    points = [Point("time_train_seconds", seconds)]
+    points = [Point("time_train_seconds", seconds), Point("loss_first", 3.5), Point("loss_last", 2.25)]
     return SpooledRun(key=name, experiment="x", name=name, started_ms=at, ended_ms=at, tags={}, params={}, points=points)
 
 
@@ -56,12 +57,23 @@ def test_the_report_has_the_promised_shape(tree: Path, loaded: params.Params) ->
     found = summary.collect(tree, tree / "state", loaded, ["2026-09-18"], 12.34)
     assert found["rows"] == {"in": 12, "kept": 9, "mix": [0.25, 0.3, 0.25, 0.2]}
     assert [line["name"] for line in found["passes"]] == ["ingest", *RULES, "rebalance"]
-    assert found["passes"][0] == {"name": "ingest", "in": 12, "kept": 10, "quarantined": 2}
+    assert found["passes"][0] == {"name": "ingest", "in": 12, "kept": 10, "quarantined": 2, "merged": 0}
     assert found["training"] == {"loss_first": 3.5, "loss_last": 2.25, "seconds": 60.5}, "of the newest training"
     assert found["evaluation"] == SIDES | {"template": "agree"}
     trust = dict.fromkeys(HEADS, 0.5) | {"interest": None}
-    assert found["nights"] == [{"date": "2026-09-18", "end": "Promoted", "trust": trust}]
+    (night,) = found["nights"]
+    assert (night["date"], night["end"], night["trust"]) == ("2026-09-18", "Promoted", trust)
+    assert (night["n"]["interest"], night["why"]["interest"]) == (0, "no held-out lesson yet")
     assert found["seconds"] == 12.3 and len(found) == 6
+
+
+def test_seconds_are_those_of_the_training_that_is_shown_and_null_says_why(tree: Path, loaded: params.Params) -> None:
+    other = msgspec.structs.replace(spooled("train", 9, 7.0), points=[Point("time_train_seconds", 7.0), Point("loss_first", 1.0)])
+    write_json(tree / "state/spool/sent/9.json", other)
+    (tree / "state/spool/bad").mkdir()
+    (tree / "state/spool/bad/0.json").write_text("{half")
+    found = summary.collect(tree, tree / "state", loaded, ["2026-09-18"], 1)
+    assert found["training"]["seconds"] is None and found["training"]["restored"] == "from DVC's cache"
 
 
 def test_the_table_shows_every_number_and_why_one_is_missing(tree: Path, loaded: params.Params) -> None:

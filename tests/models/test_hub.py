@@ -9,7 +9,7 @@ import pytest
 
 from nightgarden.errors import UserError
 from nightgarden.models import specs
-from nightgarden.models.fetch import fetch_repo
+from nightgarden.models.fetch import fetch_named, fetch_repo
 from nightgarden.params import ModelSpec
 
 COMMIT = "c" * 40
@@ -21,7 +21,7 @@ FILES = {
     "pytorch_model.bin": b"pickled",
     "README.md": b"# tiny",
 }
-SPEC = ModelSpec(repo="own/tiny", revision="main", template="mistral_v3", dtype="bfloat16")
+SPEC = ModelSpec(folder="models/base/tiny", repo="own/tiny", revision="main", template="mistral_v3", dtype="bfloat16")
 
 
 class Hub(BaseHTTPRequestHandler):
@@ -74,7 +74,7 @@ def hub() -> Iterator[str]:
 
 def test_a_repository_becomes_a_sealed_folder_without_pickles_and_second_weights(tmp_path: Path, hub: str) -> None:
     folder = fetch_repo(SPEC, tmp_path, hub)
-    assert folder == tmp_path / "models/base/own--tiny@main" == specs.folder(SPEC, tmp_path)
+    assert folder == tmp_path / "models/base/tiny" == specs.folder(SPEC, tmp_path)
     assert sorted(specs.digests(folder)) == ["config.json", "model.safetensors", "tokenizer.json"]
     assert len(list(folder.iterdir())) == 4
     Hub.asked.clear()
@@ -84,13 +84,20 @@ def test_a_repository_becomes_a_sealed_folder_without_pickles_and_second_weights
 
 def test_a_run_killed_before_the_last_rename_is_finished_by_the_next(tmp_path: Path, hub: str) -> None:
     folder = fetch_repo(SPEC, tmp_path, hub)
-    part = folder.parent / ".own--tiny@main.part"
+    part = folder.parent / ".tiny.part"
     folder.rename(part)  # as a kill before the last rename leaves it
     (part / "digests.json").unlink()
     with pytest.raises(UserError, match="no whole model"):
         specs.digests(folder)
     fetch_repo(SPEC, tmp_path, hub)
     assert "model.safetensors" in specs.digests(folder)
+
+
+def test_a_model_is_fetched_by_its_name_and_an_unknown_one_names_those_that_are_known(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="known are big, minilm, smollm2-135m"):
+        fetch_named("bigg", {"big": SPEC}, tmp_path)
+    with pytest.raises(UserError, match="models/base/tiny is a local folder"):
+        fetch_named("big", {"big": ModelSpec(folder=SPEC.folder, template="mistral_v3", dtype="bfloat16")}, tmp_path)
 
 
 def test_no_hub_gives_one_message(tmp_path: Path) -> None:

@@ -18,11 +18,12 @@ def place(tmp_path: Path) -> Place:
     return Place(root=tmp_path, state=tmp_path / "state", tracking_uri="sqlite:////nowhere")
 
 
-def candidate(root: Path, weights: str, verdict: str = "promote") -> None:
+def candidate(root: Path, weights: str, verdict: str = "promote", against: str | None = None) -> None:
     write_text(root / publish.CANDIDATE / "adapter_model.safetensors", weights)
     write_json(root / publish.CANDIDATE / "card.json", {"adapter": f"sha-{weights}"})
     write_text(root / publish.SCORES, weights)
-    write_json(root / "reports/evaluation.json", {"promote": {"verdict": verdict, "reason": f"{verdict} it"}})
+    promote = {"verdict": verdict, "reason": f"{verdict} it"}
+    write_json(root / "reports/evaluation.json", {"promote": promote, "against": against and f"sha-{against}"})
 
 
 def champion(root: Path) -> publish.Champion:
@@ -33,7 +34,7 @@ def test_a_champion_keeps_its_weights_and_scores_when_the_candidate_is_gone(plac
     candidate(place.root, "one")
     assert publish.publish_adapter.fn(place) == publish.Ending(end="Promoted", reason="promote it")
     first = champion(place.root)
-    candidate(place.root, "two")
+    candidate(place.root, "two", against="one")
     publish.publish_adapter.fn(place)
     second = champion(place.root)
     assert (place.root / first.folder / "adapter_model.safetensors").read_text() == "one"
@@ -53,6 +54,17 @@ def test_a_candidate_that_is_not_better_is_kept_back_with_the_reason(place: Plac
     candidate(place.root, "one", verdict="keep")
     assert publish.publish_adapter.fn(place) == publish.Ending(end="Kept", reason="keep it")
     assert not (place.root / publish.CHAMPION).exists()
+
+
+def test_an_old_verdict_that_dvc_restored_does_not_depose_a_champion_that_came_since(place: Place) -> None:
+    candidate(place.root, "one")
+    publish.publish_adapter.fn(place)
+    candidate(place.root, "two", against="one")
+    publish.publish_adapter.fn(place)
+    candidate(place.root, "one")
+    ending = publish.publish_adapter.fn(place)
+    assert ending.end == "Kept" and "compared with stock only" in ending.reason and "dvc repro -f -s evaluate" in ending.reason
+    assert champion(place.root).adapter == "sha-two"
 
 
 def test_a_copy_that_was_cut_off_is_made_anew(place: Place) -> None:

@@ -118,6 +118,29 @@ def test_a_run_that_fails_leaves_its_tree_to_look_at(made: Place, monkeypatch: p
     assert git(made.root, "status", "--porcelain") == ""
 
 
+def test_an_input_without_a_row_is_refused_before_anything_is_made(made: Place, tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text("[]")
+    form = BuildForm(input_file=str(tmp_path / "empty.json"))
+    with pytest.raises(UserError, match="holds no row"), worktree.workplace(form):
+        pass
+    assert not (made.state / "runs").exists()
+
+
+def test_a_commit_that_fails_does_not_hide_why_the_run_failed(made: Place) -> None:
+    form = BuildForm(rank=4)
+    with pytest.raises(UserError, match="only 3 rows"), worktree.own_tree(made, "locked", form) as place:
+        locked(place)
+        raise UserError("only 3 rows")
+    with pytest.raises(UserError, match="index.lock"), worktree.own_tree(made, "locked", form):
+        pass
+
+
+def locked(place: Place) -> None:
+    """As a git that was killed leaves a tree: with something to commit and its index locked."""
+    (place.root / git(place.root, "rev-parse", "--git-path", "index").strip()).with_suffix(".lock").touch()
+    (place.root / "note.txt").write_text("left\n")
+
+
 def test_a_commit_needs_no_git_identity(made: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     git(made.root, "config", "--unset", "user.name")
     git(made.root, "config", "--unset", "user.email")

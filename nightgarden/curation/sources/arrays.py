@@ -2,25 +2,35 @@
 
 A stock streaming parser stops at the first fault and loses the rest of the file. Here only the end
 of each element is sought (strings and brackets, nothing else), the element is parsed alone, and a
-broken one reaches to where the next element visibly opens: the way the first one opens, such as
-`{"instruction"` with the same indentation. Knows nothing of shapes. Memory: one element.
+broken one reaches to where the next visibly begins, by the layout of the whole rows (`layout.py`).
+Knows of rows only their keys. Memory: one element.
+
+One broken element is one fault, at either end of the file and beside another one too, except where
+the text leaves open what was meant:
+
+- Without lines to go by (all rows on one line, or indent 0), a row that is cut off or lacks its
+  closing brace, or a lone bracket, takes a broken neighbour with it unless that opens like a row.
+- A row without its closing brace (or cut off between two keys) before one without its opening brace
+  is one object with repeated keys.
+- Without lines, bare words with a value behind a comma are two elements; with more words there, one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any, BinaryIO, NamedTuple
 
+from nightgarden.curation.sources.layout import BEHIND, Layouts, value_end
 from nightgarden.curation.sources.parsing import Malformed, NotJson, parse
 
 CHUNK = 1 << 20
 MAX_ELEMENT = 64 << 20
 """Bytes of one element; a larger one counts as broken (the largest real record we know of had 20 MB)."""
+FIRST_REACH = 1 << 16
+"""Bytes in which the end of an element is sought before its neighbours are looked at: a thousand rows
+without a closing brace would else be a thousand searches through MAX_ELEMENT."""
 
-_STRING_OR_MARK = re.compile(rb'"(?:[^"\\\n]++|\\[^\n])*+(?:"|\\?(?=\n)|\\?\Z)|[{}\[\],]')
-"""A string ends at its quote or, broken, at the end of its line: JSON has no raw newline in strings."""
-_OPENING = re.compile(rb'\{\s*"(?:[^"\\\n]|\\.)*"\s*:')
 _BLANK = re.compile(rb"\s*")
 _SEPARATORS = re.compile(rb"[\s,]*")
 _AFTER_A_WHOLE_ONE = {b",", b"]", b"{", b""}
@@ -39,21 +49,26 @@ class Element(NamedTuple):
 class _Window:
     """A file seen through a buffer that grows on demand; `at` is where the next element begins."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, keys: Set[str]) -> None:
         self.file = file
         self.buffer = b""
         self.at = 0
-        self.opening: bytes | None = None
-        """How the first element opens, from the start of its line where it stands first on it."""
+        self.layouts = Layouts(keys)
+
+    @property
+    def rest(self) -> int:
+        """Bytes in the buffer from `at` on."""
+        return len(self.buffer) - self.at
 
     def grow(self) -> bool:
-        """Forget what is done, read at least as much again (so that rescans cost linear time); False at the end.
+        """Forget what is done, read as much again (so that rescans cost linear time); False at the end of the file.
 
         Positions in the buffer change; what counts from `at` stays.
         """
-        chunk = self.file.read(max(CHUNK, len(self.buffer) - self.at))
-        self.buffer = self.buffer[self.at :] + chunk
-        self.at = 0
+        chunk = self.file.read(max(CHUNK, min(self.rest, MAX_ELEMENT - self.rest)))
+        kept = max(0, self.at - BEHIND)
+        self.buffer = self.buffer[kept:] + chunk
+        self.at -= kept
         return bool(chunk)
 
     def skip(self, what: re.Pattern[bytes]) -> bytes:
@@ -64,19 +79,16 @@ class _Window:
             if self.at < len(self.buffer) or not self.grow():
                 return self.buffer[self.at : self.at + 1]
 
-    def end(self) -> int | None:
-        """Where the value at `at` ends; None if the file, or MAX_ELEMENT, ends first."""
-        while (end := _value_end(self.buffer, self.at)) is None:
-            if len(self.buffer) - self.at > MAX_ELEMENT or not self.grow():
+    def size(self) -> int | None:
+        """Bytes of the value at `at`; None if the file, or MAX_ELEMENT, ends first, or whole rows follow meanwhile."""
+        reach = FIRST_REACH
+        while (end := value_end(self.buffer, self.at, self.at + reach)) is None:
+            if reach >= MAX_ELEMENT or self.layouts.row_behind(self.buffer, self.at + reach // 2):
                 return None
-        return end
-
-    def next_opening(self) -> int | None:
-        """Where the next element opens behind `at`; None if none does: then the buffer holds the rest of the file."""
-        while (place := self.buffer.find(self.opening, self.at + 1) if self.opening else -1) < 0:
-            if not self.grow():
+            if self.rest <= reach and not self.grow():
                 return None
-        return place
+            reach *= 2
+        return end - self.at
 
     def behind(self, size: int) -> bytes:
         """The first byte that is not blank behind the next `size` bytes; empty at the end of the file."""
@@ -86,90 +98,75 @@ class _Window:
             if place < len(self.buffer) or not self.grow():
                 return self.buffer[place : place + 1]
 
-    def learn_opening(self) -> None:
-        """Remember how the element at `at` opens, if it is the first that opens like an object."""
-        found = _OPENING.match(self.buffer, self.at)
-        if self.opening is None and found:
-            line = self.buffer.rfind(b"\n", 0, self.at) + 1
-            first_on_line = line > 0 and not self.buffer[line : self.at].strip()
-            self.opening = self.buffer[line - 1 if first_on_line else self.at : found.end()]
+    def broken_size(self) -> tuple[int, bool]:
+        """Bytes of the broken element at `at`, and whether the file ends inside it.
 
-    def take(self, end: int) -> bytes:
-        """The bytes up to `end`, without separators at their end; the window moves there."""
-        raw = self.buffer[self.at : end].rstrip(b" \t\r\n,")
-        self.at = end
+        The last one leaves the array its closing bracket, and takes any other closing ones.
+        """
+        while (seam := self.layouts.next_seam(self.buffer, self.at)) is None:
+            if self.rest >= MAX_ELEMENT:
+                return self.rest, False
+            if not self.grow():
+                tail = self.buffer[self.at :].rstrip()
+                closed = len(tail) > 1 and tail.endswith(b"]")
+                return (len(tail) - 1 if closed else self.rest), not closed
+        return seam - self.at, False
+
+    def take(self, size: int) -> bytes:
+        """The next `size` bytes, without separators at their end; the window moves behind them."""
+        raw = self.buffer[self.at : self.at + size].rstrip(b" \t\r\n,")
+        self.at += size
         return raw
 
 
-def _value_end(buffer: bytes, start: int) -> int | None:
-    """Index behind the value at `start`, by counting brackets outside strings; None if the buffer ends first."""
-    depth = 0
-    for token in _STRING_OR_MARK.finditer(buffer, start):
-        mark = buffer[token.start()]
-        if mark in b"{[":
-            depth += 1
-        elif mark in b"}]":
-            depth -= 1
-            if depth <= 0:
-                return token.end() if depth == 0 else token.start()
-        elif mark == ord(",") and depth == 0:
-            return token.start()
-    return None
-
-
-def elements(file: BinaryIO) -> Iterator[Element]:
+def elements(file: BinaryIO, keys: Set[str]) -> Iterator[Element]:
     """Every element of the array in `file`, in order; broken stretches come out as faulty elements.
 
     The file must stand at or before the opening bracket. An array that never closes ends in an
     element with a fault: rows may be missing there, and that is never silent.
+
+    Args:
+        file: seekable or not; read once, forwards.
+        keys: keys of which every row that is worth finding again has one.
     """
-    window = _Window(file)
+    window = _Window(file, keys)
     window.skip(_BLANK)
     window.at += 1
-    number, closed, whole = 0, False, True
+    number, closed, cut_off = 0, False, False
     while head := window.skip(_SEPARATORS):
         closed = head == b"]"
         if closed:  # the last one, or one that came too early: what follows is read on
             window.at += 1
             continue
         number += 1
-        element = _element(window, number)
-        whole = element.fault is None
+        element, cut_off = _element(window, number)
         yield element
-    if whole and not closed:
+    if not (closed or cut_off):
         yield Element(number + 1, b"", None, "the array is never closed: the file may have been cut off")
 
 
-def _element(window: _Window, number: int) -> Element:
-    """The element at the window's place; it is parsed alone, so a fault stays its own."""
-    end = window.end()
-    window.learn_opening()
-    if end is None:
-        opening = window.next_opening()
-        where = "the file ends inside this element" if opening is None else "it does not end before the next one begins"
-        return Element(number, window.take(len(window.buffer) if opening is None else opening), None, f"not JSON: {where}")
-    size = end - window.at
-    fault, value = None, None
-    try:
-        value = parse(window.buffer[window.at : end])
-        if window.behind(size) not in _AFTER_A_WHOLE_ONE:
-            raise NotJson("not JSON: something stands between this element and the next")
-    except NotJson as error:
-        return Element(number, window.take(_broken_end(window, size)), None, str(error))
-    except Malformed as error:
-        fault = str(error)
-    return Element(number, window.take(window.at + size), value, fault)
+def _element(window: _Window, number: int) -> tuple[Element, bool]:
+    """The element at the window's place, parsed alone so that a fault stays its own; and whether the file ends inside it."""
+    value, fault, whole = None, None, False
+    if (size := window.size()) is not None:
+        try:
+            value = parse(window.buffer[window.at : window.at + size])
+            whole = True
+        except NotJson as error:
+            fault = str(error)
+        except Malformed as error:
+            fault, whole = str(error), True
+        if whole and _ends_well(window, size):
+            window.layouts.learn(window.buffer, window.at, value)
+            return Element(number, window.take(size), value, fault), False
+        fault = fault or "not JSON: something stands between this element and the next"
+    size, cut_off = window.broken_size()
+    where = "the file ends inside this element" if cut_off else "it does not end before the next one begins"
+    return Element(number, window.take(size), None, fault or f"not JSON: {where}"), cut_off
 
 
-def _broken_end(window: _Window, size: int) -> int:
-    """Where a broken element stops: at its own end if it opened well and a separator follows, else where the next opens."""
-    start = window.at
-    inside = window.buffer.find(window.opening, start + 1, start + size) if window.opening else -1
-    if inside >= 0:
-        return inside
-    if window.buffer[start : start + 1] == b"{" and window.behind(size) in {b",", b"]"}:
-        return window.at + size
-    opening = window.next_opening()
-    if opening is not None:
-        return opening
-    return window.at + size if size else len(window.buffer)
+def _ends_well(window: _Window, size: int) -> bool:
+    """Whether a separator follows. A list at the very end is none: its bracket is the array's, and its own is missing."""
+    behind = window.behind(size)
+    is_list = window.buffer[window.at : window.at + 1] == b"["
+    return behind in _AFTER_A_WHOLE_ONE and not (is_list and behind == b"")

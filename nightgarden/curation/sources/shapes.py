@@ -33,6 +33,8 @@ of ours renders them. A misspelt role is a fault, never a guess.
 """
 OURS = {"op", "memories", "directives"}
 """Keys beside `messages` that make a row one of ours."""
+ROW_KEYS = frozenset({"messages", "conversations", "conversation", "instruction"})
+"""Every row of a known shape has one of these."""
 RESERVED = ("outside", "shape")
 """Keys of `meta` that only ingest writes."""
 
@@ -128,7 +130,10 @@ def _read_alpaca(row: dict[str, Any]) -> Read:
     rest = {name: value for name, value in row.items() if name not in {"instruction", "input", "output", "history"}}
     instruction, extra, answer = (_alpaca_text(row, name) for name in ("instruction", "input", "output"))
     turns: list[Turn] = []
-    for round_ in row.get("history") or ():
+    history = row.get("history")
+    if not (isinstance(history, list) or history in (None, "")):  # both stand for an empty one in public files
+        raise Malformed(f"history must be a list, this is a {type(history).__name__}")
+    for round_ in history or ():
         if not (isinstance(round_, list) and len(round_) == 2):
             raise Malformed("history must hold pairs of question and answer")
         turns += [Turn(role="user", content=_text(round_[0], 0)), Turn(role="assistant", content=_text(round_[1], 0))]
