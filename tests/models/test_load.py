@@ -89,7 +89,7 @@ def test_a_model_without_tied_weights_passes(tmp_path: Path) -> None:
 
 
 def test_a_missing_model_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="Run `nightgarden fetch`"):
+    with pytest.raises(UserError, match="Run `nightgarden fetch small`"):
         load.load_model(spec("float32"), tmp_path)
 
 
