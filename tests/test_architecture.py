@@ -13,11 +13,11 @@ LIBRARY = ROOT / "nightgarden"
 GROUND_FLOOR = [
     "errors",
     "records",
+    "faults",
     "params",
     "jsonl",
     "digests",
     "clock",
-    "faults",
     "loopback",
     "tracking",
     "stage",
