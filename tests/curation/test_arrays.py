@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from nightgarden.curation.sources import arrays, layout
 from nightgarden.curation.sources.arrays import Element, elements
 from nightgarden.curation.sources.shapes import ROW_KEYS
 
@@ -224,7 +225,20 @@ def test_an_object_inside_a_broken_row_never_becomes_a_row() -> None:
     assert len(found) == 4
 
 
-def test_a_thousand_rows_without_a_closing_brace_are_not_a_thousand_searches_through_the_file() -> None:
+def test_three_hundred_rows_without_a_closing_brace_are_not_three_hundred_searches_through_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searched = 0
+
+    def counted(buffer: bytes, start: int, stop: int | None = None, depth: int = 0) -> int | None:
+        nonlocal searched
+        end = layout.value_end(buffer, start, stop, depth)
+        searched += (min(stop or len(buffer), len(buffer)) if end is None else end) - start
+        return end
+
+    monkeypatch.setattr(arrays, "value_end", counted)
     text = json.dumps(MANY[0] | {"output": "x" * 2000})
-    found = split("[" + ", ".join([text, text[:-1]] * 1000 + [text]) + "]")
-    assert (len(whole(found)), len(found)) == (1001, 2001)
+    array = "[" + ", ".join([text, text[:-1]] * 300 + [text]) + "]"
+    found = split(array)
+    assert (len(whole(found)), len(found)) == (301, 601)
+    assert searched < 300 * (2 * arrays.FIRST_REACH + 4000) < 300 * len(array) / 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
+from itertools import islice
 from typing import Any, NamedTuple
 
 from nightgarden.curation.sources.parsing import Malformed, parse
@@ -19,9 +20,10 @@ MAX_LAYOUTS = 8
 """Different ways to open that are remembered for one file; merged data sets have a few."""
 TRIES = 8
 """How often the text of a broken stretch may be read while a first row is sought: nested brackets would square it."""
-
-MAX_NEIGHBOUR = 1 << 20
+MAX_NEIGHBOUR = 1 << 16
 """Bytes of a row that is looked at only to see whether the one before it has ended."""
+NEIGHBOURS = 8
+"""Seams at which such a row is sought: a neighbour may be broken too, and each miss doubles the search for an end."""
 
 _STRING_OR_MARK = re.compile(rb'"(?:[^"\\\n]++|\\[^\n])*+(?:"|\\?(?=\n)|\\?\Z)|[{}\[\],]')
 """A string ends at its quote or, broken, at the end of its line: JSON has no raw newline in strings."""
@@ -109,10 +111,11 @@ class Layouts:
         return True
 
     def row_behind(self, buffer: bytes, start: int) -> bool:
-        """Whether a whole row stands at the first seam behind `start`: nested objects have none of its keys."""
-        if self._seams is None or (found := self._seams.search(buffer, start)) is None:
-            return False
-        return self._row_end(buffer, found.end(), found.end() + MAX_NEIGHBOUR) is not None
+        """Whether a whole row stands at one of the next seams behind `start`: nested objects have none of its keys."""
+        seams = self._seams.finditer(buffer, start) if self._seams else iter(())
+        return any(
+            self._row_end(buffer, found.end(), found.end() + MAX_NEIGHBOUR) is not None for found in islice(seams, NEIGHBOURS)
+        )
 
     def _row_end(self, buffer: bytes, at: int, stop: int | None = None) -> int | None:
         """Where the whole row at `at` ends, learnt from in passing; None if there is none."""
