@@ -164,3 +164,10 @@ _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 def words(text: str) -> list[str]:
     """Lower-case words of the folded text; a contraction is one word, a script without blanks gives long ones."""
     return _WORD.findall(Folded(text).text.lower())
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Spans of the words that `words` gives, in the text as it stands."""
+    folded = Folded(text)
+    # Lower case keeps the number of characters but for a few letters (the dotted capital I); words never join or part by it.
+    return [folded.span(*match.span()) for match in _WORD.finditer(folded.text)]
