@@ -13,11 +13,13 @@ from nightgarden.curation.filter import Pass, filter_pass
 from nightgarden.curation.gate import gate
 from nightgarden.curation.ingest import ingest
 from nightgarden.curation.rebalance import rebalance
+from nightgarden.curation.render import render
 from nightgarden.curation.report import funnel
 from nightgarden.curation.split import split
 from nightgarden.digests import example_id
 from nightgarden.params import Curation, Params, PassSpec, RuleSettings
 from nightgarden.records import Annotation, Example, Hit, LedgerLine, MemoryLine, Turn
+from nightgarden.stage import Place
 
 ROOT = Path(__file__).resolve().parents[2]
 PARAMS: Params = params.load(ROOT / "params.yaml")
@@ -104,7 +106,15 @@ def curate(curation: Curation, root: Path) -> None:
     run_passes(curation, root)
     rebalance(curation, root)
     split(curation, root)
+    render_as_trained(root)
     gate(curation, root)
+
+
+def render_as_trained(root: Path) -> None:
+    """The `render` stage, with the embedded model of the checkout."""
+    if not (root / "models").exists():
+        (root / "models").symlink_to(ROOT / "models")
+    render(PARAMS, root, Place(root=root, state=root / ".nightgarden", tracking_uri=""))
 
 
 def files_below(root: Path) -> dict[str, bytes]:

@@ -11,12 +11,13 @@ import pytest
 from nightgarden.curation.annotate import annotate
 from nightgarden.curation.filter import filter_pass
 from nightgarden.curation.ingest import ingest
+from nightgarden.curation.rebalance import rebalance
 from nightgarden.curation.rules import exclamation
 from nightgarden.errors import Refusal, UserError
 from nightgarden.params import RULES as NAMES
 from nightgarden.params import Curation, PassSpec
 from nightgarden.records import Example, Hit
-from tests.curation.rows import ROOT, RULES, curate, divide, example, passes, read_lines, settings, write_lines
+from tests.curation.rows import ROOT, RULES, divide, example, passes, read_lines, run_passes, settings, write_lines
 
 COUNTS = (1193, 1432, 1193, 955)
 """4,773 rows at 25/30/25/20."""
@@ -96,9 +97,9 @@ WAIVERS = [
 
 def mix_after(root: Path, chosen: Curation) -> tuple[list[int], int]:
     """Rows of the dataset per op, and rows that the exclamation pass dropped."""
-    curate(chosen, root)
-    rows = [row for name in ("train", "held_out") for row in read_lines(root / f"data/dataset/{name}.jsonl")]
-    counts = Counter(row["op"] for row in rows)
+    run_passes(chosen, root)
+    rebalance(chosen, root)
+    counts = Counter(row["op"] for row in read_lines(root / "data/curated/rebalance/examples.jsonl"))
     dropped = json.loads((root / "reports/passes/exclamation.json").read_text())["dropped"]
     return [counts[op] for op in range(4)], dropped
 

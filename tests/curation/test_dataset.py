@@ -11,13 +11,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from nightgarden.curation.accounts import order
-from nightgarden.curation.gate import dataset_digest, gate
+from nightgarden.curation.dataset import dataset_digest
+from nightgarden.curation.gate import gate
 from nightgarden.curation.rebalance import apportion, choose, quotas
 from nightgarden.curation.split import held_out_ids
 from nightgarden.errors import Refusal
 from nightgarden.params import Curation, RebalanceSettings, SplitSettings
 from nightgarden.records import Example, LedgerLine
-from tests.curation.rows import PARAMS, curate, example, read_lines, settings, write_lines
+from tests.curation.rows import PARAMS, curate, example, read_lines, render_as_trained, settings, write_lines
 
 MIX = PARAMS.curation.rebalance
 HELD_OUT = SplitSettings(held_out=0.1)
@@ -121,6 +122,7 @@ def test_guard_in_a_row_that_slipped_past_the_passes_is_caught_by_the_gate(datas
 
 def test_guard_out_without_its_rule_that_row_would_be_trained_on(dataset: Path) -> None:
     _append(dataset, _line(example("Certainly, basil likes light.")))
+    render_as_trained(dataset)
     gate(settings(rules={"instruct_isms": {"enabled": False, "phrases": []}}), dataset)
     assert "Certainly" in (dataset / "data/dataset/train.jsonl").read_text()
 
