@@ -42,8 +42,8 @@ class Stage:
 
     module: str
     function: str
-    takes: Literal["curation", "params"]
-    """`curation`: (settings, root); `params`: (params, root, place). A key, if any, comes first."""
+    takes: Literal["curation", "shards", "params"]
+    """`curation`: (settings, root); `shards`: (settings, root, workers); `params`: (params, root, place). A key comes first."""
     experiment: str
     sections: tuple[str, ...]
     """Sections of params.yaml that are part of its identity."""
@@ -53,11 +53,11 @@ class Stage:
     sync: bool = False
 
 
-def _curation(module: str, function: str, *, sync: bool = False) -> Stage:
+def _curation(module: str, function: str, *, takes: Literal["curation", "shards"] = "curation", sync: bool = False) -> Stage:
     return Stage(
         module=f"nightgarden.curation.{module}",
         function=function,
-        takes="curation",
+        takes=takes,
         experiment="curation",
         sections=("curation",),
         sync=sync,
@@ -65,12 +65,20 @@ def _curation(module: str, function: str, *, sync: bool = False) -> Stage:
 
 
 STAGES: dict[str, Stage] = {
-    "ingest": _curation("ingest", "ingest"),
-    "annotate": _curation("annotate", "annotate"),
+    "ingest": _curation("ingest", "ingest", takes="shards"),
+    "annotate": _curation("annotate", "annotate", takes="shards"),
     "filter": _curation("filter", "filter_pass"),
     "funnel": _curation("report", "funnel"),
     "rebalance": _curation("rebalance", "rebalance"),
     "split": _curation("split", "split"),
+    "render": Stage(
+        module="nightgarden.curation.render",
+        function="render",
+        takes="params",
+        experiment="curation",
+        sections=("base", "models", "training"),
+        native_inputs=("models/base",),
+    ),
     "gate": _curation("gate", "gate", sync=True),
     "train": Stage(
         module="nightgarden.training.loop",
@@ -119,6 +127,7 @@ def here() -> Place:
         flow_run_id=os.environ.get("NIGHTGARDEN_FLOW_RUN_ID"),
         server_url=os.environ.get("OPENAI_BASE_URL"),
         server_key=os.environ.get("OPENAI_API_KEY"),
+        workers=int(os.environ.get("NIGHTGARDEN_WORKERS") or 1),
     )
 
 
@@ -133,8 +142,12 @@ def _run(name: str, key: str | None = None) -> None:
     def work() -> Report:
         params = params_module.load(place.root / "params.yaml")
         function = getattr(importlib.import_module(stage.module), stage.function)
-        rest = (params.curation, place.root) if stage.takes == "curation" else (params, place.root, place)
-        report: Report = function(*((key,) if key else ()), *rest)
+        rest: dict[str, tuple[Any, ...]] = {
+            "curation": (params.curation, place.root),
+            "shards": (params.curation, place.root, place.workers),
+            "params": (params, place.root, place),
+        }
+        report: Report = function(*((key,) if key else ()), *rest[stage.takes])
         return report
 
     full = f"{name}@{key}" if key else name
@@ -210,6 +223,12 @@ def rebalance() -> None:
 def split() -> None:
     """Hold out a part of every op."""
     _run("split")
+
+
+@app.command()
+def render() -> None:
+    """Every row of the dataset as the trainer will see it."""
+    _run("render")
 
 
 @app.command()

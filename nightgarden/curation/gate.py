@@ -6,7 +6,6 @@ size, and what each pass took of each op. Repairs nothing.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -17,11 +16,11 @@ from nightgarden.curation import refused
 from nightgarden.curation.accounts import count_by_op, keys, pass_order
 from nightgarden.curation.annotate import BEYOND_ONE_ROW, Hits, canaries_of, find, load, prompts_for
 from nightgarden.curation.canaries import PREFIX
+from nightgarden.curation.dataset import HELD_OUT, TRAIN, dataset_digest, rows_of
 from nightgarden.curation.refused import Shown
-from nightgarden.curation.split import HELD_OUT, TRAIN
 from nightgarden.digests import example_id
 from nightgarden.errors import Refusal
-from nightgarden.jsonl import read, write_json
+from nightgarden.jsonl import read, read_json, write_json
 from nightgarden.params import Curation, RuleSettings
 from nightgarden.records import Example
 
@@ -40,21 +39,6 @@ WAYS = (
 )
 
 
-def dataset_digest(root: Path) -> str:
-    """sha256 of train.jsonl followed by held_out.jsonl: the name of a dataset."""
-    digest = hashlib.sha256()
-    for path in (TRAIN, HELD_OUT):
-        digest.update((root / path).read_bytes())
-    return digest.hexdigest()
-
-
-def rows_of(root: Path) -> Iterator[Example]:
-    """Every row of the dataset, the trained ones first."""
-    train: Iterator[Example] = read(root / TRAIN, Example)
-    held_out: Iterator[Example] = read(root / HELD_OUT, Example)
-    return chain(train, held_out)
-
-
 def row_faults(rows: Iterable[Example]) -> list[str]:
     """What no row may be: a canary, a row of a dry run, one that is not what its id says, one that stands twice."""
     kinds: dict[str, list[str]] = {}
@@ -71,6 +55,15 @@ def row_faults(rows: Iterable[Example]) -> list[str]:
                 kinds.setdefault(kind, []).append(row.id)
         seen.add(row.id)
     return [f"{len(ids)} {kind}, such as {ids[0]}" for kind, ids in kinds.items()]
+
+
+def unseen(root: Path) -> list[str]:
+    """Why the trainer's view of these very rows is missing."""
+    path = root / "reports/render.json"
+    seen: dict[str, object] = read_json(path, dict[str, object]) if path.is_file() else {}
+    if seen.get("digest") == dataset_digest(root):
+        return []
+    return ["these rows were not rendered as the trainer will see them: run `dvc repro render`"]
 
 
 def settings_here(rule: str, curation: Curation) -> RuleSettings:
@@ -121,7 +114,7 @@ def gate(curation: Curation, root: Path) -> dict[str, float | int | str]:
     """
     (root / VERDICT).unlink(missing_ok=True)
     num_rows = count_by_op(chain(keys(root / TRAIN), keys(root / HELD_OUT)))
-    reasons = [*row_faults(rows_of(root)), *mix_faults(num_rows, curation)]
+    reasons = [*unseen(root), *row_faults(rows_of(root)), *mix_faults(num_rows, curation)]
     shown: list[Shown] = []
     for rule in dict.fromkeys([*pass_order(curation), *ZERO_TOLERANCE]):
         if found := broken(rule, curation, root):

@@ -198,7 +198,8 @@ class Intake:
             taken ^= {int(example.id, 16)}
         if taken:
             raise Refusal(
-                f"ingest: {len(taken)} ids stand in examples or positions alone. Nothing was published; please report it."
+                f"ingest: {len(taken)} ids stand in only one of examples and positions, such as {min(taken):020x}. "
+                "Nothing was published. This is a fault of the stage, not of your data: please report it."
             )
 
 

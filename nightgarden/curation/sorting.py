@@ -23,7 +23,6 @@ class Sorter:
     """
 
     def __init__(self, folder: Path, run_bytes: int = RUN_BYTES) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._run_bytes = folder, run_bytes
         self._held: list[tuple[bytes, bytes]] = []
         self._size = 0
@@ -45,6 +44,7 @@ class Sorter:
 
     def _spill(self) -> None:
         self._held.sort()
+        self._folder.mkdir(parents=True, exist_ok=True)
         run = tempfile.TemporaryFile(dir=self._folder)
         run.writelines(b"%b\0%b\n" % pair for pair in self._held)
         run.seek(0)

@@ -14,11 +14,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from nightgarden.curation.accounts import Key, Report, count_by_op, keys, settle
+from nightgarden.curation.dataset import HELD_OUT, TRAIN
 from nightgarden.jsonl import read_lines, whole_file
 from nightgarden.params import Curation, SplitSettings
 
-TRAIN = Path("data/dataset/train.jsonl")
-HELD_OUT = Path("data/dataset/held_out.jsonl")
 MINIMUM = ((20, 2), (5, 1))
 """(rows of an op, held-out rows it then has at least): a loss per op needs rows to be measured on."""
 
