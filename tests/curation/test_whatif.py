@@ -13,7 +13,7 @@ from nightgarden.curation.whatif import told, whatif
 from nightgarden.errors import UserError
 from nightgarden.params import Curation
 from nightgarden.records import Example
-from tests.curation.rows import PARAMS, ROOT, curate, example, files_below, ours, settings, write_lines
+from tests.curation.rows import PARAMS, ROOT, curate, example, files_below, ours, passes, settings, write_lines
 
 
 def as_run(root: Path) -> dict[str, object]:
@@ -26,11 +26,6 @@ def as_run(root: Path) -> dict[str, object]:
     verdict = json.loads((root / "reports/gate.json").read_text())
     dataset = [mixed[f"op{op}_in"] - mixed[f"op{op}_dropped"] for op in range(4)]
     return counts | {"kept": kept, "dataset": dataset, "mix": verdict["mix"], "refused": None}
-
-
-def on_hit_repair(**changes: object) -> Curation:
-    passes = PARAMS.curation.passes["exclamation"].model_dump() | {"on_hit": "repair"}
-    return settings(passes={"exclamation": passes}, **changes)
 
 
 def annotated(root: Path, rows: list[Example]) -> Curation:
@@ -62,7 +57,7 @@ def test_repaired_and_merged_rows_are_counted_as_the_stages_count_them(seed_root
     line = "The wall is cold, so the pendulum gains a minute a day until spring"
     twins = [ours(example(f"{line}{end}", ask="Why is my clock fast?")) for end in ("!", ".", "!!")]
     (seed_root / "data/seed/examples/op0_bootstrap.jsonl").open("a").write("".join(json.dumps(row) + "\n" for row in twins))
-    curation = on_hit_repair()
+    curation = settings(passes=passes(exclamation={"on_hit": "repair"}))
     curate(curation, seed_root)
     found = whatif([], curation, seed_root)
     assert found["now"] == found["then"] == as_run(seed_root)
