@@ -11,9 +11,10 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -169,18 +170,31 @@ def _run(name: str, key: str | None = None) -> None:
     sys.exit(guarded(job, place))
 
 
-def _leave(error: UserError | Refusal) -> Any:
+def _leave(error: UserError | Refusal) -> NoReturn:
     """Print one message without a traceback and exit: 2 the user's to repair, 3 a refusal."""
     print(error, file=sys.stderr)
     sys.exit(3 if isinstance(error, Refusal) else 2)
 
 
+def _json(value: Any) -> str:
+    return encode(value).decode()
+
+
 def _print(value: Any, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(value, sort_keys=True))
+        print(_json(value))
         return
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         print(f"{key}: {json.dumps(item) if isinstance(item, dict | list) else item}")
+
+
+def _answer(ask: Callable[[Params, Path], Any], tell: Callable[[Any], str]) -> None:
+    """Print what a question about this checkout is answered with."""
+    try:
+        found = ask(params_module.load(), Path.cwd())
+    except (UserError, Refusal) as error:
+        _leave(error)
+    print(tell(found))
 
 
 @app.command()
@@ -267,7 +281,7 @@ def _date(text: str) -> str:
     try:
         return datetime.date.fromisoformat(text).isoformat()
     except ValueError:
-        return str(_leave(UserError(f"got the night {text!r}; give a date like 2026-09-18")))
+        _leave(UserError(f"got the night {text!r}; give a date like 2026-09-18"))
 
 
 @app.command()
@@ -297,6 +311,25 @@ def curation_try(file: Path, as_json: AsJson = False) -> None:
         _print(try_file(file, params_module.load(), Path.cwd()), as_json)
     except (UserError, Refusal) as error:
         _leave(error)
+
+
+@app.command()
+def whatif(
+    without: Annotated[list[str] | None, typer.Option(help="A pass that takes nothing; may be given more than once.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the passes would take and leave without some of them, and the mix of it; runs nothing."""
+    from nightgarden.curation import whatif as question
+
+    _answer(lambda params, root: question.whatif(without or (), params.curation, root), _json if as_json else question.told)
+
+
+@app.command()
+def explain(id_: Annotated[str, typer.Argument(metavar="ID", help="A beginning is enough.")], as_json: AsJson = False) -> None:
+    """The whole life of a row: where it came from, every hit, which pass took it and why."""
+    from nightgarden.curation import explain as question
+
+    _answer(lambda params, root: question.explain(id_, params.curation, root), _json if as_json else question.told)
 
 
 @template_app.command("inspect")

@@ -75,7 +75,7 @@ class Pass:
             if row.id.startswith(known.PREFIX):
                 gone |= {row.id} if hits else set()
                 continue
-            repaired = self._repaired(row) if hits else None
+            repaired = self.repaired(row) if hits else None
             self.tally.add(row, "kept" if not hits else "dropped" if repaired is None else "repaired")
             if hits:
                 into = None if repaired is None else repaired.id
@@ -110,7 +110,7 @@ class Pass:
         self.tally.merge(num_repaired - num_new)
         return there
 
-    def _repaired(self, row: Example) -> Example | None:
+    def repaired(self, row: Example) -> Example | None:
         """The row without what the rule hit, under its new id and with its parent; None where that is not to be had."""
         if self._repair is None:
             return None

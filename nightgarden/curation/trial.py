@@ -46,7 +46,7 @@ def try_file(path: Path, params: Params, root: Path) -> dict[str, Any]:
         intake = Intake(folder)
         intake.read(Source(path.name, SOURCE, 0, keeps_own=True), read_rows(path))
         report, _ = intake.write(folder)
-        outcome = decide(_judged(folder / "examples.jsonl", curation, root), order, curation)
+        outcome = decide(_judged(folder / "examples.jsonl", curation, root), order, curation, root)
         for rule in BEYOND_ONE_ROW:
             outcome.alone[rule] = len(losing(rule, folder / "examples.jsonl", curation))
     return {

@@ -86,3 +86,8 @@ def _by_rank(rows: Iterable[Example]) -> list[int]:
 
 def _hit(twin_id: str, ngram: int, twin: Twin) -> Hit:
     return Hit(turn=ROW, start=0, end=0, reason=f"{twin.similarity:.3f} of the {ngram}-grams in common with {twin_id}")
+
+
+def twin_of(hit: Hit) -> str:
+    """Id of the copy that stays, as a hit of this rule names it."""
+    return hit.reason.rsplit(" ", 1)[1]
