@@ -145,6 +145,8 @@ class DuplicateRule(RuleSettings):
 
     ngram: int = Field(ge=1, le=10)
     min_jaccard: float = Field(gt=0, le=1)
+    max_same_answer: int = Field(ge=1)
+    """Rows that may give the same answer word for word; where more do, all of them go."""
 
 
 class ContaminationRule(RuleSettings):

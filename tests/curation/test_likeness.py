@@ -37,7 +37,7 @@ def test_no_two_near_copies_stay_and_each_that_goes_names_one_that_stays(
         for k, text in enumerate(answers)
     ]
     grams = {row.id: likeness.grams(row, n) for row in rows}
-    gone = duplicate.losers(rows, DuplicateRule(ngram=n, min_jaccard=threshold))
+    gone = duplicate.losers(rows, DuplicateRule(ngram=n, min_jaccard=threshold, max_same_answer=9))
     kept = {row.id for row in rows} - gone.keys()
     alike = {frozenset((a, b)) for a, b in combinations(grams, 2) if likeness.similarity(grams[a], grams[b]) >= threshold}
     assert not any(pair <= kept for pair in alike)
@@ -70,6 +70,15 @@ def test_ten_thousand_copies_of_one_answer_are_one_row_and_cost_linear_time() ->
     rows = [example(f"{BASE} {n}", ask="?") for n in range(3000)]
     for exact_rows in (0, 20_000):
         assert len(duplicate.losers(rows, RULES.duplicate, exact_rows)) == len(rows) - 1
+
+
+def test_an_answer_that_stands_under_too_many_prompts_goes_from_all_of_them() -> None:
+    sorry = [example("Sorry, something went wrong.", ask=f"Question {n} about the {n * n}th thing of {n}?") for n in range(6)]
+    short = [example("No, never.", ask=f"Is {n} a prime, and {n * 7} too?") for n in range(30)]
+    found = find("duplicate", [*sorry, *short], RULES.duplicate)
+    assert found.keys() == {row.id for row in sorry}
+    assert {hit.reason for hits in found.values() for hit in hits} == {"a stock answer: it stands in 6 rows"}
+    assert find("duplicate", sorry[:5], RULES.duplicate) == {}
 
 
 def test_the_op_with_fewer_rows_keeps_its_copy() -> None:
