@@ -3,6 +3,7 @@
 import random
 import re
 from itertools import combinations
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,7 +16,7 @@ from nightgarden.curation.rules import contamination, duplicate
 from nightgarden.errors import UserError
 from nightgarden.params import ContaminationRule, DuplicateRule
 from nightgarden.records import Example, Prompt, Turn
-from tests.curation.rows import ROOT, RULES, divide, example
+from tests.curation.rows import ROOT, RULES, divide, example, write_lines
 
 texts = st.lists(st.sampled_from("red green blue tin oak elm sea".split()), min_size=1, max_size=9).map(" ".join)
 
@@ -183,3 +184,16 @@ def test_the_search_for_openings_loses_no_hit(prompt: list[str], start: int, len
     quick = list(index.hits(row))
     index._seek = re.compile("")
     assert quick == list(index.hits(row))
+
+
+def test_prompts_of_another_evaluation_are_compared_with_too(tmp_path: Path) -> None:
+    prompts = tmp_path / "data/seed/evaluation_prompts.jsonl"
+    write_lines(prompts, [{"id": "own", "category": "c", "messages": [{"role": "user", "content": "Why do cats knead wool?"}]}])
+    asked = "Write a 300 word summary of the page about the Raymond III succession."
+    write_lines(tmp_path / "data/contamination/ifeval.jsonl", [{"key": 1000, "prompt": asked, "kwargs": [{}]}])
+    judge = contamination.judge(RULES.contamination, read_prompts(tmp_path))
+    (hit,) = judge(example("Eight.", ask=f"Please: {asked.lower()}"))
+    assert f"evaluation prompt ifeval:1000: {asked[:60]}" in hit.reason
+    write_lines(tmp_path / "data/contamination/other.jsonl", [{"text": asked}])
+    with pytest.raises(UserError, match="every line needs `id` and `messages`, or `key` and `prompt`"):
+        read_prompts(tmp_path)
