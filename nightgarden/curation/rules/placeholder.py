@@ -116,15 +116,16 @@ def canaries(settings: PlaceholderRule) -> Canaries:
     clean = clean_rows()
     contrast = row("placeholder:contrast", op=1, turns=clean[1].turns, meta={"contrast": CANARY_BAD[0]})
     prompt = row("placeholder:prompt", op=0, turns=(Turn(role="user", content="What is {{topic}}?"), clean[0].turns[1]))
+    dry = row("placeholder:dry_run", op=0, turns=clean[0].turns, meta={"dry_run": True})
     told = bad_row("placeholder:told", 0, "That column is empty.", prompt='Why does it say "Dear {{name}}"?')
     spared = tuple(bad_row("placeholder:spared", number, text) for number, text in enumerate(CANARY_CLEAN))
-    return Canaries(bad=(*texts.bad, contrast, prompt), clean=(*clean, *spared, told))
+    return Canaries(bad=(*texts.bad, contrast, prompt, dry), clean=(*clean, *spared, told))
 
 
 def hits(example: Example, settings: PlaceholderRule) -> tuple[Hit, ...]:
     """Every slot and mark, then answers that are none; places outside the turns come as hits on the row that name the place."""
     braces, slots = _patterns(settings.markers)
-    found = []
+    found = [Hit(turn=ROW, start=0, end=0, reason="made by a dry run of the synthesis")] if example.meta.get("dry_run") else []
     for turn, place, text in _texts(example):
         folded = Folded(text)
         is_user = turn != ROW and example.turns[turn].role == "user"
