@@ -212,7 +212,7 @@ def _read_twins(life: Life, curation: Curation, root: Path) -> None:
 
 def _end(last: Step) -> str:
     reason = last.hits[0].reason if last.hits else ""
-    more = f" (and {len(last.hits) - 1} more hits)" if len(last.hits) > 1 else ""
+    more = f" (and {len(last.hits) - 1} more)" if len(last.hits) > 1 else ""
     told = {
         "dropped": f"dropped by {last.stage}: {reason}{more}",
         "repaired": f"repaired by {last.stage} into {last.into}: {reason}{more}",
