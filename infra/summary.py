@@ -12,7 +12,7 @@ from typing import Any
 
 from nightgarden.jsonl import read, read_json
 from nightgarden.params import Params
-from nightgarden.records import HEADS, OPS, Dropped, Quarantined
+from nightgarden.records import HEADS, OPS, LedgerLine, Quarantined
 from nightgarden.teacher.items import NIGHTS
 from nightgarden.tracking import SpooledRun
 from nightgarden.trust import record
@@ -95,9 +95,9 @@ def own_rows(root: Path, key: str) -> tuple[Counter[str], list[Quarantined], int
     lines: list[dict[str, Any]] = list(read(root / "data/raw/positions.jsonl", dict[str, Any]))
     ours = {line["id"] for line in lines if line["file"].startswith(name)}
     ledgers = [root / "data/curated/ledger.jsonl", root / "data/curated/rebalance/ledger.jsonl"]
-    dropped: list[Dropped] = []
+    dropped: list[LedgerLine] = []
     for path in ledgers:
-        dropped.extend(read(path, Dropped))
+        dropped.extend(read(path, LedgerLine))
     aside: list[Quarantined] = list(read(root / "data/raw/quarantine.jsonl", Quarantined))
     quarantined = [line for line in aside if line.file.startswith(name)]
     return Counter(line.rule for line in dropped if line.id in ours), quarantined, len(ours) + len(quarantined)

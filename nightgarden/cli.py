@@ -11,9 +11,10 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -42,8 +43,8 @@ class Stage:
 
     module: str
     function: str
-    takes: Literal["curation", "params"]
-    """`curation`: (settings, root); `params`: (params, root, place). A key, if any, comes first."""
+    takes: Literal["curation", "shards", "params"]
+    """`curation`: (settings, root); `shards`: (settings, root, workers); `params`: (params, root, place). A key comes first."""
     experiment: str
     sections: tuple[str, ...]
     """Sections of params.yaml that are part of its identity."""
@@ -53,11 +54,11 @@ class Stage:
     sync: bool = False
 
 
-def _curation(module: str, function: str, *, sync: bool = False) -> Stage:
+def _curation(module: str, function: str, *, takes: Literal["curation", "shards"] = "curation", sync: bool = False) -> Stage:
     return Stage(
         module=f"nightgarden.curation.{module}",
         function=function,
-        takes="curation",
+        takes=takes,
         experiment="curation",
         sections=("curation",),
         sync=sync,
@@ -65,12 +66,20 @@ def _curation(module: str, function: str, *, sync: bool = False) -> Stage:
 
 
 STAGES: dict[str, Stage] = {
-    "ingest": _curation("ingest", "ingest"),
-    "annotate": _curation("annotate", "annotate"),
+    "ingest": _curation("ingest", "ingest", takes="shards"),
+    "annotate": _curation("annotate", "annotate", takes="shards"),
     "filter": _curation("filter", "filter_pass"),
     "funnel": _curation("report", "funnel"),
     "rebalance": _curation("rebalance", "rebalance"),
     "split": _curation("split", "split"),
+    "render": Stage(
+        module="nightgarden.curation.render",
+        function="render",
+        takes="params",
+        experiment="curation",
+        sections=("base", "models", "training"),
+        native_inputs=("models/base",),
+    ),
     "gate": _curation("gate", "gate", sync=True),
     "train": Stage(
         module="nightgarden.training.loop",
@@ -119,6 +128,7 @@ def here() -> Place:
         flow_run_id=os.environ.get("NIGHTGARDEN_FLOW_RUN_ID"),
         server_url=os.environ.get("OPENAI_BASE_URL"),
         server_key=os.environ.get("OPENAI_API_KEY"),
+        workers=int(os.environ.get("NIGHTGARDEN_WORKERS") or 1),
     )
 
 
@@ -133,8 +143,12 @@ def _run(name: str, key: str | None = None) -> None:
     def work() -> Report:
         params = params_module.load(place.root / "params.yaml")
         function = getattr(importlib.import_module(stage.module), stage.function)
-        rest = (params.curation, place.root) if stage.takes == "curation" else (params, place.root, place)
-        report: Report = function(*((key,) if key else ()), *rest)
+        rest: dict[str, tuple[Any, ...]] = {
+            "curation": (params.curation, place.root),
+            "shards": (params.curation, place.root, place.workers),
+            "params": (params, place.root, place),
+        }
+        report: Report = function(*((key,) if key else ()), *rest[stage.takes])
         return report
 
     full = f"{name}@{key}" if key else name
@@ -156,18 +170,31 @@ def _run(name: str, key: str | None = None) -> None:
     sys.exit(guarded(job, place))
 
 
-def _leave(error: UserError | Refusal) -> Any:
+def _leave(error: UserError | Refusal) -> NoReturn:
     """Print one message without a traceback and exit: 2 the user's to repair, 3 a refusal."""
     print(error, file=sys.stderr)
     sys.exit(3 if isinstance(error, Refusal) else 2)
 
 
+def _json(value: Any) -> str:
+    return encode(value).decode()
+
+
 def _print(value: Any, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(value, sort_keys=True))
+        print(_json(value))
         return
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         print(f"{key}: {json.dumps(item) if isinstance(item, dict | list) else item}")
+
+
+def _answer(ask: Callable[[Params, Path], Any], tell: Callable[[Any], str]) -> None:
+    """Print what a question about this checkout is answered with."""
+    try:
+        found = ask(params_module.load(), Path.cwd())
+    except (UserError, Refusal) as error:
+        _leave(error)
+    print(tell(found))
 
 
 @app.command()
@@ -213,6 +240,12 @@ def split() -> None:
 
 
 @app.command()
+def render() -> None:
+    """Every row of the dataset as the trainer will see it."""
+    _run("render")
+
+
+@app.command()
 def gate() -> None:
     """Decide whether the dataset may be trained on."""
     _run("gate")
@@ -248,7 +281,7 @@ def _date(text: str) -> str:
     try:
         return datetime.date.fromisoformat(text).isoformat()
     except ValueError:
-        return str(_leave(UserError(f"got the night {text!r}; give a date like 2026-09-18")))
+        _leave(UserError(f"got the night {text!r}; give a date like 2026-09-18"))
 
 
 @app.command()
@@ -278,6 +311,25 @@ def curation_try(file: Path, as_json: AsJson = False) -> None:
         _print(try_file(file, params_module.load(), Path.cwd()), as_json)
     except (UserError, Refusal) as error:
         _leave(error)
+
+
+@app.command()
+def whatif(
+    without: Annotated[list[str] | None, typer.Option(help="A pass that takes nothing; may be given more than once.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the passes would take and leave without some of them, and the mix of it; runs nothing."""
+    from nightgarden.curation import whatif as question
+
+    _answer(lambda params, root: question.whatif(without or (), params.curation, root), _json if as_json else question.told)
+
+
+@app.command()
+def explain(id_: Annotated[str, typer.Argument(metavar="ID", help="A beginning is enough.")], as_json: AsJson = False) -> None:
+    """The whole life of a row: where it came from, every hit, which pass took it and why."""
+    from nightgarden.curation import explain as question
+
+    _answer(lambda params, root: question.explain(id_, params.curation, root), _json if as_json else question.told)
 
 
 @template_app.command("inspect")

@@ -31,12 +31,13 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A binary file that appears under `path` only if the block ends well.
 
     The bytes go to a hidden neighbour first and are synced before the rename, so a reader (or a
-    kill) never meets half a file.
+    kill) never meets half a file. The file's `name` is that neighbour, for whoever reads it back before.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(name, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

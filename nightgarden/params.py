@@ -6,6 +6,7 @@ A key that no section knows is refused with the nearest known names.
 
 from __future__ import annotations
 
+import datetime
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -50,6 +51,7 @@ def _inside(path: str) -> str:
 
 Key = Annotated[str, AfterValidator(_key)]
 InsidePath = Annotated[str, AfterValidator(_inside)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Section(BaseModel):
@@ -149,6 +151,8 @@ class DuplicateRule(RuleSettings):
 
     ngram: int = Field(ge=1, le=10)
     min_jaccard: float = Field(gt=0, le=1)
+    max_same_answer: int = Field(ge=1)
+    """Rows that may give the same answer word for word; where more do, all of them go."""
 
 
 class ContaminationRule(RuleSettings):
@@ -182,11 +186,34 @@ class Rules(Section):
         return value
 
 
+class Waiver(Section):
+    """A reviewed exception from a loss budget: who allowed a pass to take how many rows of an op, when and why."""
+
+    op: int = Field(ge=0, le=3)
+    rows: int = Field(ge=1)
+    """Seed rows of the op that the pass may take in all."""
+    why: str = Field(min_length=1)
+    by: str = Field(min_length=1)
+    date: datetime.date
+
+
 class PassSpec(Section):
-    """One filter pass: who comes before it, and the file that it reads."""
+    """One filter pass: who comes before it, the file that it reads, and what becomes of a row with a hit."""
 
     prev: Key
     prevfile: InsidePath
+    on_hit: Literal["drop", "repair"] = "drop"
+    """`repair` hands the row on without what was hit, under a new id; a row that no repair helps is dropped."""
+    budget: Share | tuple[Share, Share, Share, Share] | None = None
+    """Largest share of an op's seed rows that the pass may drop, one for all ops or one for each; None = any."""
+    waivers: tuple[Waiver, ...] = ()
+
+    def allowed(self, op: int, rows: int) -> int:
+        """Seed rows of an op, of so many, that the pass may drop."""
+        budget = self.budget[op] if isinstance(self.budget, tuple) else self.budget
+        if budget is None:
+            return rows
+        return max(int(budget * rows + 1e-9), sum(waiver.rows for waiver in self.waivers if waiver.op == op))
 
 
 class RebalanceSettings(Section):
@@ -216,8 +243,6 @@ class GateSettings(Section):
     """What a dataset must satisfy before it may be trained on."""
 
     min_rows: int = Field(ge=1)
-    max_loss: dict[Key, float]
-    """Per rule: the largest share of an op's seed rows that the pass may take; files taken as op0 report only."""
 
 
 class Curation(Section):
@@ -249,6 +274,12 @@ class Curation(Section):
         if lost := sorted(set(self.passes) - set(reached)):
             raise ValueError(f"curation.passes: {lost} do not stand in the one chain from ingest; each needs a prev of its own")
         return self
+
+    @property
+    def first(self) -> str:
+        """The stage that the first pass follows."""
+        (found,) = {item.prev for item in self.passes.values()} - set(self.passes)
+        return found
 
     @property
     def last_pass(self) -> str:

@@ -84,22 +84,27 @@ class Hit(Record, frozen=True, kw_only=True):
     end: int
     """Character span [start, end) in the turn's text; 0, 0 for the turn as a whole."""
     reason: str
+    snippet: str = ""
+    """The text of the span with some of its surroundings, at most 80 characters, secrets masked; empty where there is no span."""
 
 
 class Annotation(Record, frozen=True, kw_only=True):
     """Every hit of one rule on one row; rows without a hit have no annotation."""
 
     id: str
+    op: int
     hits: tuple[Hit, ...]
 
 
-class Dropped(Record, frozen=True, kw_only=True):
-    """A ledger line: one row taken out by one pass, and why."""
+class LedgerLine(Record, frozen=True, kw_only=True):
+    """One row that one pass did not hand on as it was, and why."""
 
     id: str
     op: int
     rule: str
     hits: tuple[Hit, ...]
+    into: str | None = None
+    """Id of the repaired row that went on in its stead; None for a row that was dropped."""
     sole: bool | None = None
     """True when no other rule has a hit on the row. None in a pass's own ledger: a pass reads only its own
     annotations, so that one rule's setting cannot make every pass stale; the funnel stage fills it in."""

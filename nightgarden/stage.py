@@ -51,6 +51,8 @@ class Place:
     server_url: str | None = None
     """OpenAI-compatible server for a teacher or rater that a setting names; None if there is none."""
     server_key: str | None = field(default=None, repr=False)
+    workers: int = 1
+    """Processes that share a stage's shards; the same bytes come out."""
 
 
 @dataclass

@@ -1,34 +1,42 @@
-"""One filter pass: rows with a hit in the rule's annotation file go, with a ledger line each.
+"""One filter pass: rows with a hit in the rule's annotation file go, or go on repaired, with a ledger line each.
 
-Decides nothing itself: annotations say what was found, `duplicate.losers` which copy goes. Publishes
-only when rows in = kept + dropped by id, and the canaries fell and stayed as they must.
+Decides nothing itself: annotations say what was found, the pass's settings what becomes of it; only
+near-copies are sought here again, among the rows still there. Publishes only when rows in = kept + ledger
+by id, the canaries fell and stayed as they must, and no op lost more than its budget.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain, groupby
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
+import msgspec
+
+from nightgarden.curation import budgets
 from nightgarden.curation import canaries as known
-from nightgarden.curation.accounts import Report, is_outside, pass_report, settle
-from nightgarden.curation.annotate import annotations_file, canaries_of, find, load
+from nightgarden.curation.accounts import Report, Tally, keys, settle
+from nightgarden.curation.annotate import BEYOND_ONE_ROW, Hits, annotations_file, canaries_of, find, hits_of, load, prompts_for
+from nightgarden.curation.canaries import Canaries
+from nightgarden.curation.sorting import Sorter
 from nightgarden.digests import content_id
 from nightgarden.errors import UserError
-from nightgarden.jsonl import read, write, write_json
-from nightgarden.params import Curation, RuleSettings
-from nightgarden.records import Annotation, Dropped, Example, Hit, Prompt
+from nightgarden.jsonl import encode, read, read_lines, whole_file, write_json
+from nightgarden.params import Curation, PassSpec, RuleSettings
+from nightgarden.records import Annotation, Example, LedgerLine, Prompt
 
 log = logging.getLogger(__name__)
 
 
-def to_drop(rule: str, rows: Sequence[Example], hits: Mapping[str, tuple[Hit, ...]]) -> set[str]:
-    """Ids of the rows that the pass takes: all with a hit, or what the rule's own `losers` says."""
-    losers = getattr(load(rule), "losers", None)
-    if losers is None:
-        return {row.id for row in rows if row.id in hits}
-    chosen: set[str] = losers([row.id for row in rows], hits, {row.id for row in rows if is_outside(row)})
-    return chosen
+class _Judged(NamedTuple):
+    """A row on its way through the pass."""
+
+    line: bytes
+    row: Example
+    hits: Hits
 
 
 def engine_of(rule: str, settings: RuleSettings) -> str:
@@ -36,32 +44,118 @@ def engine_of(rule: str, settings: RuleSettings) -> str:
     return f"{load(rule).ENGINE}+{content_id(settings.model_dump(mode='json'))[:8]}"
 
 
-def divide(
-    rule: str, rows: Sequence[Example], hits: Mapping[str, tuple[Hit, ...]], settings: RuleSettings
-) -> tuple[list[Example], list[Dropped]]:
-    """Rows that stay, in their order, and ledger lines of those that go, by op and id.
+def repair_of(rule: str) -> Callable[[Example, RuleSettings], Example] | None:
+    """What repairs a row that the rule hits; None where a rule knows no repair."""
+    repair: Callable[[Example, RuleSettings], Example] | None = getattr(load(rule), "repair", None)
+    return repair
 
-    The rule's canaries go the same way, with hits found by the rule as it is now (contamination's by a
-    prompt of its own: this stage does not depend on the evaluation's).
 
-    Raises:
-        Refusal: a canary fell or stayed wrongly, or the rows do not add up.
-    """
-    prompts: tuple[Prompt, ...] = getattr(load(rule), "CANARY_PROMPTS", ())
-    canaries = canaries_of(rule, settings, prompts)
-    together = [*canaries.rows, *rows]
-    hits = {**hits, **find(rule, canaries.rows, settings, prompts)}
-    gone = to_drop(rule, together, hits)
-    known.judge(rule, canaries, gone | canaries.keepers, "dropped")
-    engine = engine_of(rule, settings)
-    kept = [row for row in together if row.id not in gone and not row.id.startswith(known.PREFIX)]
-    dropped = [
-        Dropped(id=row.id, op=row.op, rule=rule, hits=hits[row.id], engine=engine)
-        for row in sorted(together, key=lambda row: (row.op, row.id))
-        if row.id in gone and not row.id.startswith(known.PREFIX)
-    ]
-    settle(f"pass {rule}", (row.id for row in rows), kept=(row.id for row in kept), dropped=(line.id for line in dropped))
-    return kept, dropped
+class Pass:
+    """One rule's pass over a file of rows."""
+
+    def __init__(self, rule: str, settings: RuleSettings, spec: PassSpec, prompts: Sequence[Prompt] = ()) -> None:
+        self.rule, self.settings, self.spec, self.prompts = rule, settings, spec, prompts
+        self.canaries: Canaries = canaries_of(rule, settings, prompts)
+        self.tally = Tally()
+        self._engine = engine_of(rule, settings)
+        self._repair = repair_of(rule) if spec.on_hit == "repair" else None
+        if spec.on_hit == "repair" and self._repair is None:
+            raise UserError(f"curation.passes.{rule}.on_hit is repair, but the rule {rule} knows no repair; use drop.")
+
+    def run(self, rows: Path, annotations: Path, kept: BinaryIO, ledger: BinaryIO) -> None:
+        """Share the rows of a file out into two open files, and check what was written.
+
+        Raises:
+            Refusal: a canary fell or stayed wrongly, or the rows do not add up.
+        """
+        gone: set[str] = set()
+        stay = Sorter(Path(kept.name).parent) if self._repair else None
+        new_ids: set[str] = set()
+        for line, row, hits in chain(self._canaries(rows), self._rows(rows, annotations)):
+            if row.id.startswith(known.PREFIX):
+                gone |= {row.id} if hits else set()
+                continue
+            repaired = self.repaired(row) if hits else None
+            self.tally.add(row, "kept" if not hits else "dropped" if repaired is None else "repaired")
+            if hits:
+                into = None if repaired is None else repaired.id
+                entry = LedgerLine(id=row.id, op=row.op, rule=self.rule, hits=hits, into=into, engine=self._engine)
+                ledger.write(encode(entry) + b"\n")
+            if repaired is not None and stay is not None:
+                new_ids.add(repaired.id)
+                stay.add(f"{row.op} {repaired.id} 1".encode(), encode(repaired))
+            elif not hits and stay is not None:
+                stay.add(f"{row.op} {row.id} 0".encode(), line)
+            elif not hits:
+                kept.write(line + b"\n")
+        known.judge(self.rule, self.canaries, gone | self.canaries.keepers, "dropped")
+        if stay is not None:
+            new_ids -= self._merge(stay, kept)
+        kept.flush()
+        ledger.flush()
+        old = (key for key in keys(Path(kept.name)) if key[1] not in new_ids)
+        settle(f"pass {self.rule}", keys(rows), kept=old, ledger=keys(Path(ledger.name)))
+
+    def _merge(self, stay: Sorter, kept: BinaryIO) -> set[str]:
+        """Write rows in their order; a repaired row that equals another is merged into it. Ids that were there already."""
+        there: set[str] = set()
+        num_repaired = num_new = 0
+        for key, group in groupby(stay, key=lambda pair: pair[0].rsplit(b" ", 1)[0]):
+            marks, lines = zip(*((pair[0][-1:], pair[1]) for pair in group), strict=True)
+            kept.write(lines[0] + b"\n")
+            num_repaired += marks.count(b"1")
+            num_new += marks[0] == b"1"
+            if marks[0] == b"0":
+                there.add(key.split()[1].decode())
+        self.tally.merge(num_repaired - num_new)
+        return there
+
+    def repaired(self, row: Example) -> Example | None:
+        """The row without what the rule hit, under its new id and with its parent; None where that is not to be had."""
+        if self._repair is None:
+            return None
+        changed = self._repair(row, self.settings)
+        if changed.id == row.id or self._found_in(changed):
+            return None
+        edits = [*row.meta.get("edits", ()), {"rule": self.rule, "parent": row.id}]
+        return msgspec.structs.replace(changed, meta=row.meta | {"edits": edits})
+
+    def _found_in(self, row: Example) -> Hits:
+        return find(self.rule, [row], self.settings, self.prompts).get(row.id, ())
+
+    def _canaries(self, rows: Path) -> Iterator[_Judged]:
+        found = self._losing(rows) if self._is_beyond else find(self.rule, self.canaries.rows, self.settings, self.prompts)
+        return (_Judged(b"", row, found.get(row.id, ())) for row in self.canaries.rows)
+
+    def _rows(self, path: Path, annotations: Path) -> Iterator[_Judged]:
+        """The rows with their hits; an edited row is no longer what was annotated, so it is looked at again."""
+        decoder = msgspec.json.Decoder(Example)
+        lines = [b""]
+
+        def rows() -> Iterator[Example]:
+            for lines[0] in read_lines(path):
+                yield decoder.decode(lines[0])
+
+        if self._is_beyond:
+            found = self._losing(path)
+            yield from (_Judged(lines[0], row, found.get(row.id, ())) for row in rows())
+            return
+        known_hits: Iterator[Annotation] = read(annotations, Annotation)
+        for row, hits in hits_of(rows(), known_hits):
+            edited = "edits" in row.meta
+            yield _Judged(lines[0], row, self._found_in(row) if edited else hits)
+
+    @property
+    def _is_beyond(self) -> bool:
+        return self.rule in BEYOND_ONE_ROW
+
+    def _losing(self, path: Path) -> Mapping[str, Hits]:
+        """What goes among the rows still there and the canaries."""
+        if not hasattr(self, "_found"):
+            self._found: Mapping[str, Hits] = (
+                load(self.rule).losers_of(path, self.settings, self.canaries.rows) if self.settings.enabled else {}
+            )
+        return self._found
 
 
 def filter_pass(rule: str, curation: Curation, root: Path) -> Report:
@@ -69,19 +163,18 @@ def filter_pass(rule: str, curation: Curation, root: Path) -> Report:
 
     Raises:
         UserError: params.yaml has no such pass.
-        Refusal: as `divide`; nothing is written then.
+        Refusal: as `Pass.run`, or an op lost more than its budget; nothing is written then but the page that shows it.
     """
     if rule not in curation.passes:
         raise UserError(f"params.yaml has no pass {rule!r}; curation.passes has {', '.join(curation.passes)}")
-    settings = curation.rules.of(rule)
-    rows: list[Example] = list(read(root / curation.passes[rule].prevfile, Example))
-    annotations: list[Annotation] = list(read(root / annotations_file(rule), Annotation))
-    hits = {annotation.id: annotation.hits for annotation in annotations}
-    kept, dropped = divide(rule, rows, hits, settings)
-    report = pass_report(rows, kept, dropped)
+    spec, settings = curation.passes[rule], curation.rules.of(rule)
+    this = Pass(rule, settings, spec, prompts_for(rule, settings, root))
     folder = root / "data/curated" / rule
-    write(folder / "examples.jsonl", kept)
-    write(folder / "ledger.jsonl", dropped)
+    with ExitStack() as stack:
+        kept, ledger = (stack.enter_context(whole_file(folder / f"{name}.jsonl")) for name in ("examples", "ledger"))
+        this.run(root / spec.prevfile, root / annotations_file(rule), kept, ledger)
+        budgets.require(rule, spec, this.tally, Path(ledger.name), root, can_repair=repair_of(rule) is not None)
+    report = this.tally.report()
     write_json(root / "reports/passes" / f"{rule}.json", report)
-    log.info("pass %s: %d rows, %d kept, %d dropped", rule, len(rows), len(kept), len(dropped))
+    log.info("pass %s: %d rows, %d kept, %d dropped", rule, report["rows_in"], report["kept"], report["dropped"])
     return report

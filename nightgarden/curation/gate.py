@@ -6,139 +6,143 @@ size, and what each pass took of each op. Repairs nothing.
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from nightgarden.curation.accounts import count_by_op, pass_order
-from nightgarden.curation.annotate import RAW, find_with_canaries, prompts_for
+from nightgarden.curation import canaries as known
+from nightgarden.curation import refused
+from nightgarden.curation.accounts import count_by_op, keys, pass_order
+from nightgarden.curation.annotate import BEYOND_ONE_ROW, Hits, canaries_of, find, load, prompts_for
 from nightgarden.curation.canaries import PREFIX
-from nightgarden.curation.rules.secrets import masked
-from nightgarden.curation.split import HELD_OUT, TRAIN
+from nightgarden.curation.dataset import HELD_OUT, TRAIN, dataset_digest, rows_of
+from nightgarden.curation.refused import Shown
 from nightgarden.digests import example_id
 from nightgarden.errors import Refusal
 from nightgarden.jsonl import read, read_json, write_json
-from nightgarden.params import Curation
-from nightgarden.records import OPS, Dropped, Example
+from nightgarden.params import Curation, RuleSettings
+from nightgarden.records import Example
 
 log = logging.getLogger(__name__)
 
 VERDICT = Path("data/dataset/gate.json")
 REPORT = Path("reports/gate.json")
+ZERO_TOLERANCE = ("placeholder", "secrets", "residue", "contamination")
+"""Rules that hold here even where their pass is switched off: each broke a training, or an evaluation, once."""
 MAX_SPANS = 20
-SPAN_CONTEXT = 40
-"""Characters shown on either side of a hit."""
+"""Hits of one rule that the page shows."""
+WAYS = (
+    "repair or remove the rows in their source (`nightgarden explain ID` tells where one came from);",
+    "or change the rule in params.yaml, curation.rules, if it is wrong about them;",
+    "or add rows of the op that is short, for the mix.",
+)
 
 
-def dataset_digest(root: Path) -> str:
-    """sha256 of train.jsonl followed by held_out.jsonl: the name of a dataset."""
-    digest = hashlib.sha256()
-    for path in (TRAIN, HELD_OUT):
-        digest.update((root / path).read_bytes())
-    return digest.hexdigest()
+def row_faults(rows: Iterable[Example]) -> list[str]:
+    """What no row may be: a canary, a row of a dry run, one that is not what its id says, one that stands twice."""
+    kinds: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for row in rows:
+        found = [
+            ("canaries were not taken out again", row.id.startswith(PREFIX)),
+            ("rows were made by a dry run", row.meta.get("dry_run") is True),
+            ("rows are not what their id says", row.id != example_id(row.op, row.turns, row.memories, row.directives)),
+            ("rows stand twice", row.id in seen),
+        ]
+        for kind, is_so in found:
+            if is_so:
+                kinds.setdefault(kind, []).append(row.id)
+        seen.add(row.id)
+    return [f"{len(ids)} {kind}, such as {ids[0]}" for kind, ids in kinds.items()]
 
 
-def content_faults(rows: Sequence[Example], curation: Curation, root: Path) -> list[str]:
-    """Rows that no dataset may hold: what an enabled rule hits, canaries, rows that are not what their id says.
+def unseen(root: Path) -> list[str]:
+    """Why the trainer's view of these very rows is missing."""
+    path = root / "reports/render.json"
+    seen: dict[str, object] = read_json(path, dict[str, object]) if path.is_file() else {}
+    if seen.get("digest") == dataset_digest(root):
+        return []
+    return ["these rows were not rendered as the trainer will see them: run `dvc repro render`"]
 
-    Contamination is looked for even where its pass is switched off: scores on known prompts mean nothing.
+
+def settings_here(rule: str, curation: Curation) -> RuleSettings:
+    """The settings of a rule as the gate applies it."""
+    settings = curation.rules.of(rule)
+    return settings.model_copy(update={"enabled": True}) if rule in ZERO_TOLERANCE else settings
+
+
+def broken(rule: str, curation: Curation, root: Path) -> dict[str, Hits]:
+    """Row id -> hits of a rule on the dataset as it is, the rule's canaries having gone the same way.
+
+    Raises:
+        Refusal: a canary was judged wrongly.
     """
-    reasons = []
-    if left := [row.id for row in rows if row.id.startswith(PREFIX)]:
-        reasons.append(f"{len(left)} canaries were not taken out again, such as {left[0]}")
-        rows = [row for row in rows if not row.id.startswith(PREFIX)]
-    if edited := [row.id for row in rows if row.id != example_id(row.op, row.turns, row.memories, row.directives)]:
-        reasons.append(f"{len(edited)} rows are not what their id says, such as {edited[0]}")
-    for rule in dict.fromkeys([*pass_order(curation), "contamination"]):
-        settings = curation.rules.of(rule)
-        if rule == "contamination":
-            settings = settings.model_copy(update={"enabled": True})
-        found = find_with_canaries(rule, rows, settings, prompts_for(rule, settings, root))
-        if found:
-            id_, hits = min(found.items())
-            reasons.append(f"{len(found)} rows still break the rule {rule}, such as {id_}: {hits[0].reason}")
-    return reasons
+    settings = settings_here(rule, curation)
+    prompts = prompts_for(rule, settings, root)
+    canaries = canaries_of(rule, settings, prompts)
+    if rule in BEYOND_ONE_ROW:
+        held_out: Iterator[Example] = read(root / HELD_OUT, Example)
+        found: dict[str, Hits] = load(rule).losers_of(root / TRAIN, settings, [*canaries.rows, *held_out])
+    else:
+        found = find(rule, chain(canaries.rows, rows_of(root)), settings, prompts)
+    known.judge(rule, canaries, found.keys() | canaries.keepers, "hit")
+    return known.without(found)
 
 
-def mix_faults(rows: Sequence[Example], curation: Curation) -> list[str]:
+def mix_faults(num_rows: Sequence[int], curation: Curation) -> list[str]:
     """Too few rows, or an op whose share is off its target."""
     reasons = []
-    if len(rows) < curation.gate.min_rows:
-        reasons.append(f"{len(rows)} rows, fewer than curation.gate.min_rows {curation.gate.min_rows}")
-    for op, (share, target) in enumerate(zip(mix(rows), curation.rebalance.shares, strict=True)):
+    if sum(num_rows) < curation.gate.min_rows:
+        reasons.append(f"{sum(num_rows)} rows, fewer than curation.gate.min_rows {curation.gate.min_rows}")
+    for op, (share, target) in enumerate(zip(mix(num_rows), curation.rebalance.shares, strict=True)):
         if abs(share - target) > curation.rebalance.tolerance + 1e-9:
             reasons.append(f"op {op} is {share:.1%} of the rows, its share is {target:.1%} ± {curation.rebalance.tolerance:.1%}")
     return reasons
 
 
-def mix(rows: Sequence[Example]) -> list[float]:
+def mix(num_rows: Sequence[int]) -> list[float]:
     """Share of each op, 0..1."""
-    return [count / max(1, len(rows)) for count in count_by_op(rows)]
-
-
-def overspent(curation: Curation, root: Path) -> list[tuple[str, int, str]]:
-    """(rule, op, reason) for every loss budget that a pass went over, counted over the seed rows that entered it."""
-    found = []
-    for rule in pass_order(curation):
-        budget = curation.gate.max_loss.get(rule)
-        counts: dict[str, int] = read_json(root / f"reports/passes/{rule}.json", dict[str, int])
-        for op in range(len(OPS)):
-            rows, gone = counts[f"op{op}_seed_in"], counts[f"op{op}_seed_dropped"]
-            if budget is not None and gone > budget * rows:
-                reason = f"pass {rule} took {gone} of {rows} seed rows of op {op} ({gone / rows:.1%}); its budget is {budget:.1%}"
-                found.append((rule, op, reason))
-    return found
-
-
-def spans(rule: str, op: int, root: Path) -> Iterator[dict[str, Any]]:
-    """Where the rule hit the rows of an op that it took: id, reason, and the text around, secrets masked."""
-    raw: Iterator[Example] = read(root / RAW, Example)
-    examples = {row.id: row for row in raw}
-    ledger: list[Dropped] = list(read(root / f"data/curated/{rule}/ledger.jsonl", Dropped))
-    for line in ledger:
-        for hit in line.hits if line.op == op else ():
-            text = examples[line.id].turns[max(hit.turn, 0)].content
-            shown = _shown(text, hit.start, hit.end)
-            yield {"rule": rule, "op": op, "id": line.id, "turn": hit.turn, "reason": hit.reason, "text": shown}
-
-
-def _shown(text: str, start: int, end: int) -> str:
-    """The hit between `>>` and `<<` with the text around it; where a secret stands in the text, its masked beginning.
-
-    A text is never cut before it is masked: half a key is no longer known as one.
-    """
-    if end == 0 or masked(text) != text:
-        return masked(text)[: 4 * SPAN_CONTEXT]
-    return f"{text[max(0, start - SPAN_CONTEXT) : start]}>>{text[start:end]}<<{text[end : end + SPAN_CONTEXT]}"
+    return [count / max(1, sum(num_rows)) for count in num_rows]
 
 
 def gate(curation: Curation, root: Path) -> dict[str, float | int | str]:
     """Give the verdict: data/dataset/gate.json when it passes, reports/gate.json in any case.
 
     Raises:
-        Refusal: the dataset may not be trained on; gives every reason and what to do.
+        Refusal: the dataset may not be trained on; gives every reason, what to do, and a page with examples.
     """
     (root / VERDICT).unlink(missing_ok=True)
-    rows: list[Example] = []
-    for path in (TRAIN, HELD_OUT):
-        rows.extend(read(root / path, Example))
-    over = overspent(curation, root)
-    reasons = [*content_faults(rows, curation, root), *mix_faults(rows, curation), *(reason for _, _, reason in over)]
-    shares = [round(share, 4) for share in mix(rows)]
-    digest = dataset_digest(root)
-    verdict = {"passed": not reasons, "digest": digest, "rows": len(rows), "mix": shares, "reasons": reasons}
-    shown = list(islice((span for rule, op, _ in over for span in spans(rule, op, root)), MAX_SPANS))
-    write_json(root / REPORT, verdict | {"spans": shown})
+    num_rows = count_by_op(chain(keys(root / TRAIN), keys(root / HELD_OUT)))
+    reasons = [*unseen(root), *row_faults(rows_of(root)), *mix_faults(num_rows, curation)]
+    shown: list[Shown] = []
+    for rule in dict.fromkeys([*pass_order(curation), *ZERO_TOLERANCE]):
+        if found := broken(rule, curation, root):
+            id_, hits = min(found.items())
+            reasons.append(f"{len(found)} rows still break the rule {rule}, such as {id_}: {hits[0].reason}")
+            shown += _shown(rule, found)
+    shares = [round(share, 4) for share in mix(num_rows)]
+    verdict = {
+        "passed": not reasons,
+        "digest": dataset_digest(root),
+        "rows": sum(num_rows),
+        "mix": shares,
+        "reasons": reasons,
+    }
+    write_json(root / REPORT, verdict)
     if reasons:
+        page = refused.write("gate", reasons, WAYS, {}, shown, root)
         raise Refusal(
-            f"this dataset may not be trained on: {'; '.join(reasons)}. "
-            "Look at reports/gate.json and the ledgers under data/curated; then repair or remove the rows in their source, "
-            "change the rule in params.yaml, or waive a loss by raising its curation.gate.max_loss in a reviewed commit."
+            f"this dataset may not be trained on: {'; '.join(reasons)}. Look at {page} and the ledgers under data/curated; "
+            f"then {' '.join(WAYS)}"
         )
+    refused.clear("gate", root)
     write_json(root / VERDICT, verdict)
-    log.info("gate: passed, %d rows, mix %s, digest %s", len(rows), shares, digest[:12])
-    report: dict[str, float | int | str] = {"rows": len(rows), "digest": digest}
+    log.info("gate: passed, %d rows, mix %s, digest %s", verdict["rows"], shares, str(verdict["digest"])[:12])
+    report: dict[str, float | int | str] = {"rows": sum(num_rows), "digest": str(verdict["digest"])}
     return report | {f"share_op{op}": share for op, share in enumerate(shares)}
+
+
+def _shown(rule: str, found: dict[str, Hits]) -> list[Shown]:
+    hits = [(id_, hit) for id_ in sorted(found) for hit in found[id_]][:MAX_SPANS]
+    return [Shown(id=id_, turn=hit.turn, reason=f"{rule}: {hit.reason}", snippet=hit.snippet) for id_, hit in hits]

@@ -184,3 +184,10 @@ def words(text: str) -> list[str]:
     """
     folded = Folded(text).text.lower()
     return (_ASCII_WORD if folded.isascii() else _WORD).findall(folded)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Spans of the words that `words` gives, in the text as it stands."""
+    folded = Folded(text)
+    # Lower case keeps the number of characters but for a few letters (the dotted capital I); words never join or part by it.
+    return [folded.span(*match.span()) for match in _WORD.finditer(folded.text)]

@@ -7,14 +7,16 @@ equal here: only the id decides, so neither position nor source does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
-from nightgarden.curation.accounts import Report, count_by_op, is_outside, pass_report, settle
+from nightgarden.curation.accounts import Report, Tally, count_by_op, keys, settle
+from nightgarden.curation.matching import ROW
 from nightgarden.errors import Refusal
-from nightgarden.jsonl import read, write, write_json
+from nightgarden.jsonl import encode, read, whole_file, write_json
 from nightgarden.params import Curation, RebalanceSettings
-from nightgarden.records import OPS, Dropped, Example, Hit
+from nightgarden.records import OPS, Example, Hit, LedgerLine
 
 log = logging.getLogger(__name__)
 
@@ -50,26 +52,27 @@ def quotas(available: Sequence[int], settings: RebalanceSettings) -> list[int]:
     return apportion(total, settings.shares)
 
 
-def choose(rows: Sequence[Example], settings: RebalanceSettings) -> tuple[list[Example], list[Dropped]]:
-    """Rows that stay, by op and id, and ledger lines of the others.
+def choose(rows: Iterable[Example], counts: Sequence[int], settings: RebalanceSettings) -> Iterator[Example | LedgerLine]:
+    """Each row that stays, or the ledger line of one that goes, in the order of the rows: by op and id.
+
+    Args:
+        rows: by op and id.
+        counts: rows of each op.
+        settings: the mix.
 
     Raises:
         Refusal: as `quotas`.
     """
-    counts = count_by_op(rows)
     wanted = quotas(counts, settings)
-    kept, dropped = [], []
     taken = [0] * len(OPS)
-    for row in sorted(rows, key=lambda row: (row.op, row.id)):
+    for row in rows:
         if taken[row.op] < wanted[row.op]:
             taken[row.op] += 1
-            kept.append(row)
+            yield row
         else:
             reason = f"the mix takes {wanted[row.op]} of {counts[row.op]} rows of op {row.op}, in order of content id"
-            hit = Hit(turn=-1, start=0, end=0, reason=reason)
-            dropped.append(Dropped(id=row.id, op=row.op, rule=RULE, hits=(hit,), engine=ENGINE))
-    settle(RULE, (row.id for row in rows), kept=(row.id for row in kept), dropped=(line.id for line in dropped))
-    return kept, dropped
+            hit = Hit(turn=ROW, start=0, end=0, reason=reason)
+            yield LedgerLine(id=row.id, op=row.op, rule=RULE, hits=(hit,), engine=ENGINE)
 
 
 def rebalance(curation: Curation, root: Path) -> Report:
@@ -78,15 +81,23 @@ def rebalance(curation: Curation, root: Path) -> Report:
     Raises:
         Refusal: as `quotas`; nothing is written then.
     """
-    rows: list[Example] = list(read(root / f"data/curated/{curation.last_pass}/examples.jsonl", Example))
-    kept, dropped = choose(rows, curation.rebalance)
-    report = pass_report(rows, kept, dropped)
-    outside = {row.id for row in rows if is_outside(row)}
+    path, folder, tally = root / f"data/curated/{curation.last_pass}/examples.jsonl", root / "data/curated/rebalance", Tally()
+    with ExitStack() as stack:
+        kept, ledger = (stack.enter_context(whole_file(folder / f"{name}.jsonl")) for name in ("examples", "ledger"))
+        for row, fate in pairwise(path, curation.rebalance):
+            tally.add(row, "dropped" if isinstance(fate, LedgerLine) else "kept")
+            (ledger if isinstance(fate, LedgerLine) else kept).write(encode(fate) + b"\n")
+        for file in (kept, ledger):
+            file.flush()
+        settle(RULE, keys(path), kept=keys(Path(kept.name)), ledger=keys(Path(ledger.name)))
+    report = tally.report()
     for op in range(len(OPS)):
-        report[f"op{op}_outside_dropped"] = sum(line.op == op and line.id in outside for line in dropped)
-    folder = root / "data/curated/rebalance"
-    write(folder / "examples.jsonl", kept)
-    write(folder / "ledger.jsonl", dropped)
+        report[f"op{op}_outside_dropped"] = tally.of(op, "dropped") - tally.of(op, "seed_dropped")
     write_json(root / "reports/passes/rebalance.json", report)
-    log.info("rebalance: %d rows, %d kept, per op %s", len(rows), len(kept), count_by_op(kept))
+    log.info("rebalance: %d rows, %d kept", report["rows_in"], report["kept"])
     return report
+
+
+def pairwise(path: Path, settings: RebalanceSettings) -> Iterator[tuple[Example, Example | LedgerLine]]:
+    """Every row of a file with what becomes of it."""
+    return zip(read(path, Example), choose(read(path, Example), count_by_op(keys(path)), settings), strict=True)

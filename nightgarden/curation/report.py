@@ -6,60 +6,87 @@ only one that hit the row. Decides nothing.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import heapq
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
 from io import BytesIO
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from nightgarden.curation.accounts import Report, pass_order
+from nightgarden.curation import accounts
+from nightgarden.curation.accounts import Key, Report, pass_order
 from nightgarden.curation.annotate import annotations_file
-from nightgarden.jsonl import read, read_json, whole_file, write, write_json
+from nightgarden.jsonl import encode, read, read_json, whole_file, write_json
 from nightgarden.params import Curation
-from nightgarden.records import OPS, Annotation, Dropped
+from nightgarden.records import OPS, Annotation, LedgerLine
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44")
 """One per op; Paul Tol's bright scheme, told apart by colour-blind readers."""
 
 
-def joined_ledger(curation: Curation, root: Path) -> list[Dropped]:
-    """Ledger lines of all passes in their order, with `sole` filled in."""
+class Overlap:
+    """How rules share the raw rows: rows that each pair hits, and rows that a rule alone hits."""
+
+    def __init__(self, order: Sequence[str]) -> None:
+        self.order = order
+        self._pairs: Counter[tuple[str, str]] = Counter()
+        self._sole: Counter[str] = Counter()
+
+    def add(self, rules: Set[str]) -> None:
+        """Count one row by the rules that hit it."""
+        self._pairs.update((one, two) for one in rules for two in rules)
+        self._sole.update(rules if len(rules) == 1 else ())
+
+    def report(self) -> dict[str, Any]:
+        """`rules`, `rows` (rule by rule; on the diagonal all that a rule hits) and `sole`."""
+        rows = [[self._pairs[one, two] for two in self.order] for one in self.order]
+        return {"rules": list(self.order), "rows": rows, "sole": [self._sole[rule] for rule in self.order]}
+
+
+def joined_ledger(curation: Curation, root: Path, overlap: Overlap) -> Iterator[LedgerLine]:
+    """Ledger lines of all passes by op and id, with `sole` filled in; `overlap` counts every row that is hit."""
     order = pass_order(curation)
-    rules_on: dict[str, set[str]] = defaultdict(set)
-    for rule in order:
-        annotations: list[Annotation] = list(read(root / annotations_file(rule), Annotation))
-        for annotation in annotations:
-            rules_on[annotation.id].add(rule)
-    lines = []
-    for rule in order:
-        ledger: list[Dropped] = list(read(root / f"data/curated/{rule}/ledger.jsonl", Dropped))
-        lines += [msgspec.structs.replace(line, sole=rules_on[line.id] <= {rule}) for line in ledger]
-    return lines
+    streams = [_named(rule, "hit", root / annotations_file(rule), Annotation) for rule in order]
+    streams += [_named(rule, "gone", root / f"data/curated/{rule}/ledger.jsonl", LedgerLine) for rule in order]
+    for _, together in groupby(heapq.merge(*streams, key=itemgetter(0)), key=itemgetter(0)):
+        lines = list(together)
+        rules = {rule for _, rule, kind, _ in lines if kind == "hit"}
+        if rules:
+            overlap.add(rules)
+        for _, rule, kind, line in lines:
+            if kind == "gone":
+                yield msgspec.structs.replace(line, sole=rules <= {rule})
+
+
+def _named(rule: str, kind: str, path: Path, of: Any) -> Iterator[tuple[Key, str, str, Any]]:
+    """Each line of a file with its key and where it comes from."""
+    return ((accounts.order(line), rule, kind, line) for line in read(path, of))
 
 
 def funnel(curation: Curation, root: Path) -> Report:
-    """Write data/curated/ledger.jsonl, reports/funnel.json and reports/waterfall.svg.
+    """Write data/curated/ledger.jsonl, reports/funnel.json, reports/overlap.json and reports/waterfall.svg.
 
     Returns:
         Rows before the first and after the last pass, and rows dropped by each.
     """
     order = pass_order(curation)
-    ledger = joined_ledger(curation, root)
     counts: list[dict[str, int]] = [read_json(root / f"reports/passes/{rule}.json", dict[str, int]) for rule in order]
+    overlap, sole = Overlap(order), Counter[str]()
+    with whole_file(root / "data/curated/ledger.jsonl") as file:
+        for line in joined_ledger(curation, root, overlap):
+            sole[line.rule] += bool(line.sole)
+            file.write(encode(line) + b"\n")
     table = [
-        {
-            "pass": rule,
-            "rows": count["rows_in"],
-            "kept": count["kept"],
-            "dropped": count["dropped"],
-            "sole": sum(line.rule == rule and bool(line.sole) for line in ledger),
-        }
+        {"pass": rule, "rows": count["rows_in"], "sole": sole[rule]}
+        | {fate: count[fate] for fate in ("kept", "dropped", "repaired", "merged")}
         for rule, count in zip(order, counts, strict=True)
     ]
-    write(root / "data/curated/ledger.jsonl", ledger)
     write_json(root / "reports/funnel.json", table)
+    write_json(root / "reports/overlap.json", overlap.report())
     draw(order, counts, root / "reports/waterfall.svg")
     report: Report = {"rows_in": counts[0]["rows_in"], "kept": counts[-1]["kept"]}
     return report | {f"dropped_{rule}": count["dropped"] for rule, count in zip(order, counts, strict=True)}

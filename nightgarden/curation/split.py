@@ -8,16 +8,16 @@ the duplicate pass left none.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
-from nightgarden.curation.accounts import Report, count_by_op, settle
-from nightgarden.jsonl import read, write
+from nightgarden.curation.accounts import Key, Report, count_by_op, keys, settle
+from nightgarden.curation.dataset import HELD_OUT, TRAIN
+from nightgarden.jsonl import read_lines, whole_file
 from nightgarden.params import Curation, SplitSettings
-from nightgarden.records import OPS, Example
 
-TRAIN = Path("data/dataset/train.jsonl")
-HELD_OUT = Path("data/dataset/held_out.jsonl")
 MINIMUM = ((20, 2), (5, 1))
 """(rows of an op, held-out rows it then has at least): a loss per op needs rows to be measured on."""
 
@@ -27,11 +27,14 @@ def lot(id_: str) -> float:
     return int.from_bytes(hashlib.sha256(f"held out {id_}".encode()).digest()[:8]) / 2**64
 
 
-def held_out_ids(rows: Sequence[Example], settings: SplitSettings) -> set[str]:
+def held_out_ids(rows: Iterable[Key], settings: SplitSettings) -> set[str]:
     """Ids of the held-out rows: those whose lot is below the share, and the next lots up to an op's minimum."""
+    by_op: dict[int, list[str]] = defaultdict(list)
+    for op, id_ in rows:
+        by_op[op].append(id_)
     chosen: set[str] = set()
-    for op in range(len(OPS)):
-        ids = sorted((row.id for row in rows if row.op == op), key=lot)
+    for ids in by_op.values():
+        ids.sort(key=lot)
         least = next((least for size, least in MINIMUM if len(ids) >= size), 0)
         below = sum(lot(id_) < settings.held_out for id_ in ids)
         chosen.update(ids[: max(below, least)])
@@ -44,12 +47,16 @@ def split(curation: Curation, root: Path) -> Report:
     Returns:
         Rows of both, and held-out rows per op.
     """
-    rows: list[Example] = sorted(read(root / "data/curated/rebalance/examples.jsonl", Example), key=lambda row: (row.op, row.id))
-    chosen = held_out_ids(rows, curation.split)
-    train = [row for row in rows if row.id not in chosen]
-    held_out = [row for row in rows if row.id in chosen]
-    settle("split", (row.id for row in rows), train=(row.id for row in train), held_out=(row.id for row in held_out))
-    write(root / TRAIN, train)
-    write(root / HELD_OUT, held_out)
-    report: Report = {"train": len(train), "held_out": len(held_out)}
-    return report | {f"held_out_op{op}": num for op, num in enumerate(count_by_op(held_out))}
+    path = root / "data/curated/rebalance/examples.jsonl"
+    chosen = held_out_ids(keys(path), curation.split)
+    with ExitStack() as stack:
+        train, held_out = (stack.enter_context(whole_file(root / name)) for name in (TRAIN, HELD_OUT))
+        for line, (_, id_) in zip(read_lines(path), keys(path), strict=True):
+            (held_out if id_ in chosen else train).write(line + b"\n")
+        for file in (train, held_out):
+            file.flush()
+        parts = {"train": Path(train.name), "held_out": Path(held_out.name)}
+        settle("split", keys(path), **{name: keys(part) for name, part in parts.items()})
+        counts = {name: count_by_op(keys(part)) for name, part in parts.items()}
+    report: Report = {name: sum(per_op) for name, per_op in counts.items()}
+    return report | {f"held_out_op{op}": num for op, num in enumerate(counts["held_out"])}

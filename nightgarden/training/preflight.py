@@ -127,6 +127,8 @@ def require(report: Report) -> None:
 
 def fault(example: Example, encoded: Encoded, template: ChatTemplate, tokenizer: Any) -> str | None:
     """Why an encoded example must not be trained on, or None."""
+    if example.meta.get("dry_run"):
+        return "it was made by a dry run of the synthesis: nobody wrote it"
     stop = tokenizer.convert_tokens_to_ids(template.stop)
     prompt = registry.encode_prompt(template, tokenizer, example.turns[:-1], example.memories, example.directives)
     system = example.turns[0].content if example.turns[0].role == "system" else ""

@@ -1,25 +1,31 @@
 """Small rows and the whole of curation in a folder, for the tests of this room."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from nightgarden import params
-from nightgarden.curation.accounts import pass_order
-from nightgarden.curation.annotate import annotate
-from nightgarden.curation.filter import filter_pass
+from nightgarden import jsonl, params
+from nightgarden.curation.accounts import order, pass_order
+from nightgarden.curation.annotate import annotate, read_prompts
+from nightgarden.curation.filter import Pass, filter_pass
 from nightgarden.curation.gate import gate
 from nightgarden.curation.ingest import ingest
 from nightgarden.curation.rebalance import rebalance
+from nightgarden.curation.render import render
 from nightgarden.curation.report import funnel
 from nightgarden.curation.split import split
 from nightgarden.digests import example_id
-from nightgarden.params import Curation, Params
-from nightgarden.records import Example, MemoryLine, Turn
+from nightgarden.params import Curation, Params, PassSpec, RuleSettings
+from nightgarden.records import Annotation, Example, Hit, LedgerLine, MemoryLine, Turn
+from nightgarden.stage import Place
 
 ROOT = Path(__file__).resolve().parents[2]
 PARAMS: Params = params.load(ROOT / "params.yaml")
 RULES = PARAMS.curation.rules
+DROP = PassSpec(prev="ingest", prevfile="data/raw/examples.jsonl")
+"""A pass without a budget."""
 
 
 def example(
@@ -55,12 +61,35 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().split("\n") if line]
 
 
+def passes(**changes: dict[str, Any]) -> dict[str, Any]:
+    """The passes of params.yaml with some of them changed, key by key."""
+    raw: dict[str, Any] = PARAMS.model_dump(mode="json", by_alias=True)["curation"]["passes"]
+    return {rule: item | changes.get(rule, {}) for rule, item in raw.items()}
+
+
 def settings(**changes: Any) -> Curation:
-    """The curation section of params.yaml with some of its sections changed, key by key."""
+    """The curation section of params.yaml with some of its sections changed, key by key; sources and passes are replaced."""
     raw = PARAMS.model_dump(mode="json", by_alias=True)["curation"]
     for section, values in changes.items():
-        raw[section] = raw[section] | values if section != "sources" else values
+        raw[section] = raw[section] | values if section not in {"sources", "passes"} else values
     return Curation.model_validate(raw)
+
+
+def divide(
+    rule: str, rows: Sequence[Example], hits: Mapping[str, tuple[Hit, ...]], settings: RuleSettings, spec: PassSpec = DROP
+) -> tuple[list[Example], list[LedgerLine]]:
+    """Send rows through a pass as files, with these annotations: rows kept and ledger lines."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        by_op = sorted(rows, key=order)
+        ops = {row.id: row.op for row in rows}
+        notes = sorted((Annotation(id=id_, op=ops.get(id_, 0), hits=found) for id_, found in hits.items()), key=order)
+        jsonl.write(folder / "rows", by_op)
+        jsonl.write(folder / "notes", notes)
+        with (folder / "kept").open("wb") as kept, (folder / "ledger").open("wb") as ledger:
+            prompts = read_prompts(ROOT) if rule == "contamination" else ()
+            Pass(rule, settings, spec, prompts).run(folder / "rows", folder / "notes", kept, ledger)
+        return list(jsonl.read(folder / "kept", Example)), list(jsonl.read(folder / "ledger", LedgerLine))
 
 
 def run_passes(curation: Curation, root: Path) -> None:
@@ -77,7 +106,15 @@ def curate(curation: Curation, root: Path) -> None:
     run_passes(curation, root)
     rebalance(curation, root)
     split(curation, root)
+    render_as_trained(root)
     gate(curation, root)
+
+
+def render_as_trained(root: Path) -> None:
+    """The `render` stage, with the embedded model of the checkout."""
+    if not (root / "models").exists():
+        (root / "models").symlink_to(ROOT / "models")
+    render(PARAMS, root, Place(root=root, state=root / ".nightgarden", tracking_uri=""))
 
 
 def files_below(root: Path) -> dict[str, bytes]:

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from nightgarden.curation.annotate import annotate, canaries_of, find, find_with_canaries, read_prompts
-from nightgarden.curation.filter import divide, filter_pass
+from nightgarden.curation.filter import filter_pass
 from nightgarden.curation.ingest import ingest
 from nightgarden.errors import Refusal, UserError
 from nightgarden.params import RULES as NAMES
 from nightgarden.params import PhraseRule
-from tests.curation.rows import ROOT, RULES, example, ours, read_lines, settings, write_lines
+from tests.curation.rows import ROOT, RULES, divide, example, ours, read_lines, settings, write_lines
 
 BLIND = PhraseRule(phrases=("a phrase nobody says",))
 """The setting after a careless edit: the phrases of the reference run are gone."""
@@ -79,7 +79,7 @@ def test_a_refused_stage_publishes_nothing(tmp_path: Path) -> None:
     ingest(good, tmp_path)
     with pytest.raises(Refusal):
         annotate("memory_narration", blind, tmp_path)
-    assert not (tmp_path / "data/annotations").exists()
+    assert not list((tmp_path / "data/annotations").iterdir())
     annotate("memory_narration", good, tmp_path)
     assert [line["id"] for line in read_lines(tmp_path / "data/annotations/memory_narration.jsonl")] == [NARRATED.id]
     for rule in NAMES[: NAMES.index("memory_narration")]:
@@ -87,7 +87,7 @@ def test_a_refused_stage_publishes_nothing(tmp_path: Path) -> None:
         filter_pass(rule, good, tmp_path)
     with pytest.raises(Refusal):
         filter_pass("memory_narration", blind, tmp_path)
-    assert not (tmp_path / "data/curated/memory_narration").exists()
+    assert not list((tmp_path / "data/curated/memory_narration").iterdir())
     assert not (tmp_path / "reports/passes/memory_narration.json").exists()
 
 

@@ -10,13 +10,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from nightgarden.curation.gate import dataset_digest, gate
-from nightgarden.curation.rebalance import apportion, choose, quotas, rebalance
-from nightgarden.curation.split import held_out_ids, split
+from nightgarden.curation.accounts import order
+from nightgarden.curation.dataset import dataset_digest
+from nightgarden.curation.gate import gate
+from nightgarden.curation.rebalance import apportion, choose, quotas
+from nightgarden.curation.split import held_out_ids
 from nightgarden.errors import Refusal
 from nightgarden.params import Curation, RebalanceSettings, SplitSettings
-from nightgarden.records import Example
-from tests.curation.rows import PARAMS, curate, example, read_lines, run_passes, settings, write_lines
+from nightgarden.records import Example, LedgerLine
+from tests.curation.rows import PARAMS, curate, example, read_lines, render_as_trained, settings, write_lines
 
 MIX = PARAMS.curation.rebalance
 HELD_OUT = SplitSettings(held_out=0.1)
@@ -41,12 +43,11 @@ def test_the_mix_is_as_large_as_its_scarcest_op_allows(available: tuple[int, ...
         assert total == rows
 
 
-def test_rows_are_chosen_by_content_id_whatever_their_order_and_the_others_are_in_the_ledger() -> None:
-    rows = rows_of(40, 12, 10, 8)
-    kept, dropped = choose(rows, MIX)
-    again, _ = choose(rows[::-1], MIX)
-    assert kept == again == sorted(kept, key=lambda row: (row.op, row.id))
+def test_rows_are_chosen_by_content_id_and_the_others_are_in_the_ledger() -> None:
+    fates = list(choose(sorted(rows_of(40, 12, 10, 8), key=order), [40, 12, 10, 8], MIX))
+    kept, dropped = ([fate for fate in fates if isinstance(fate, kind)] for kind in (Example, LedgerLine))
     assert len(kept) == 40 and len(dropped) == 30
+    assert max(row.id for row in kept if row.op == 0) < min(line.id for line in dropped if line.op == 0)
     assert dropped[0].hits[0].reason == "the mix takes 10 of 40 rows of op 0, in order of content id"
 
 
@@ -58,14 +59,14 @@ def test_an_op_without_rows_is_refused_by_name() -> None:
 
 def test_a_row_stays_on_its_side_when_others_come() -> None:
     before, after = rows_of(200), rows_of(260)
-    held_before, held_after = held_out_ids(before, HELD_OUT), held_out_ids(after, HELD_OUT)
+    held_before, held_after = (held_out_ids(map(order, rows), HELD_OUT) for rows in (before, after))
     assert held_before == held_after & {row.id for row in before}
     assert 10 <= len(held_before) <= 32
 
 
 @pytest.mark.parametrize(("num_rows", "least"), [(20, 2), (30, 2), (5, 1), (19, 1)])
 def test_every_op_has_rows_to_be_measured_on(num_rows: int, least: int) -> None:
-    held = held_out_ids(rows_of(num_rows, num_rows), SplitSettings(held_out=0.001))
+    held = held_out_ids(map(order, rows_of(num_rows, num_rows)), SplitSettings(held_out=0.001))
     assert sum(row.id in held for row in rows_of(num_rows)) == least
     assert len(held) == 2 * least
 
@@ -102,25 +103,6 @@ def test_a_good_dataset_passes_under_its_digest(dataset: Path) -> None:
     assert json.loads((dataset / "reports/gate.json").read_text())["passed"] is True
 
 
-def test_a_pass_that_takes_more_than_its_budget_is_refused_with_spans_and_the_way_out(dataset: Path) -> None:
-    tight = settings(gate={"max_loss": {"exclamation": 0.03, "secrets": 0.0}})
-    message, report = refusal(dataset, tight)
-    assert "pass exclamation took" in message and "its budget is 3.0%" in message
-    assert "curation.gate.max_loss" in message
-    assert 0 < len(report["spans"]) <= 20
-    assert any(">>!<<" in span["text"] for span in report["spans"])
-
-
-def test_the_spans_of_a_refusal_show_no_secret(dataset: Path) -> None:
-    _, report = refusal(dataset, settings(gate={"max_loss": {"secrets": 0.0}}))
-    assert report["spans"]
-    rows = {row["id"]: row for row in read_lines(dataset / "data/raw/examples.jsonl")}
-    for line in read_lines(dataset / "data/curated/secrets/ledger.jsonl"):
-        for hit in line["hits"]:
-            key = rows[line["id"]]["turns"][max(0, hit["turn"])]["content"][hit["start"] : hit["end"]]
-            assert not key or key[-12:] not in json.dumps(report)
-
-
 def _append(root: Path, row: dict[str, Any]) -> None:
     with (root / "data/dataset/train.jsonl").open("a") as file:
         file.write(json.dumps(row) + "\n")
@@ -134,10 +116,13 @@ def test_guard_in_a_row_that_slipped_past_the_passes_is_caught_by_the_gate(datas
     _append(dataset, _line(example("Certainly, basil likes light.")))
     message, _ = refusal(dataset, PARAMS.curation)
     assert "1 rows still break the rule instruct_isms" in message
+    page = (dataset / "reports/refused/gate.html").read_text()
+    assert "instruct-ism: certainly" in page and "Certainly, basil likes light." in page
 
 
 def test_guard_out_without_its_rule_that_row_would_be_trained_on(dataset: Path) -> None:
     _append(dataset, _line(example("Certainly, basil likes light.")))
+    render_as_trained(dataset)
     gate(settings(rules={"instruct_isms": {"enabled": False, "phrases": []}}), dataset)
     assert "Certainly" in (dataset / "data/dataset/train.jsonl").read_text()
 
@@ -187,19 +172,3 @@ def test_a_file_of_the_user_joins_op_0_without_a_budget_and_on_equal_terms(seed_
     rebalanced = json.loads((seed_root / "reports/passes/rebalance.json").read_text())
     assert rebalanced["op0_in"] == rebalanced["op0_seed_in"] + len(CALM)
     assert rebalanced["op0_dropped"] == rebalanced["op0_seed_dropped"] + rebalanced["op0_outside_dropped"] > 0
-
-
-def test_the_same_rows_as_a_source_of_the_project_are_refused_by_the_budget(seed_root: Path) -> None:
-    lines = [
-        {"op": 0, "messages": [{"role": "user", "content": row["instruction"]}, {"role": "assistant", "content": row["output"]}]}
-        for row in SHOUTS
-    ]
-    write_lines(seed_root / "data/seed/examples/more.jsonl", lines)
-    sources = PARAMS.model_dump(mode="json", by_alias=True)["curation"]["sources"]
-    curation = settings(sources=sources | {"more": {"path": "data/seed/examples/more.jsonl"}})
-    run_passes(curation, seed_root)
-    rebalance(curation, seed_root)
-    split(curation, seed_root)
-    message, report = refusal(seed_root, curation)
-    assert "pass exclamation took" in message and "seed rows of op 0" in message
-    assert all(span["reason"] == "exclamation mark in prose" for span in report["spans"])

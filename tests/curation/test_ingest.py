@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from nightgarden.curation.annotate import annotate
 from nightgarden.curation.ingest import ingest
+from nightgarden.curation.sorting import Sorter
 from nightgarden.curation.sources.reading import refuse_empty
 from nightgarden.errors import Refusal, UserError
 from nightgarden.params import Curation
-from tests.curation.rows import example, ours, read_lines, settings, write_lines
+from tests.curation.rows import example, files_below, ours, read_lines, settings, write_lines
 
 BASIL = example("Water it from below and give it the brightest sill you have.")
 GOOD = json.dumps(ours(BASIL)).encode()
@@ -237,14 +239,55 @@ def test_one_file_under_two_names_is_refused(tmp_path: Path) -> None:
         ingest(settings(sources=sources), tmp_path)
 
 
-def test_the_law_of_conservation_names_the_row_that_went_astray() -> None:
-    from nightgarden.curation.accounts import settle
+def test_guard_in_a_row_that_the_sorters_lose_stops_the_stage_and_nothing_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nightgarden.curation.ingest._merged", lambda lines: (line for _, line in list(lines)[1:]))
+    content = b"\n".join(json.dumps(ours(example(f"Answer {n}."))).encode() for n in range(3))
+    with pytest.raises(Refusal, match="1 ids stand in only one of examples and positions"):
+        ingest(taking(tmp_path, "rows.jsonl", content), tmp_path)
+    assert not list((tmp_path / "data/raw").iterdir())
 
-    settle("ingest", ["a", "b", "c"], taken=["a", "c"], quarantined=["b"])
-    for parts in (
-        {"taken": ["a"], "quarantined": ["b"]},
-        {"taken": ["a", "b", "c"], "quarantined": ["b"]},
-        {"taken": ["a", "b", "c", "d"]},
-    ):
-        with pytest.raises(Refusal, match="Nothing was published"):
-            settle("ingest", ["a", "b", "c"], **parts)
+
+def test_guard_out_the_lost_row_would_be_missed_by_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nightgarden.curation.ingest._merged", lambda lines: (line for _, line in list(lines)[1:]))
+    monkeypatch.setattr("nightgarden.curation.ingest.Intake._settle", lambda self, files, counts: None)
+    content = b"\n".join(json.dumps(ours(example(f"Answer {n}."))).encode() for n in range(3))
+    report = ingest(taking(tmp_path, "rows.jsonl", content), tmp_path)
+    assert (report["rows_in"], report["examples"]) == (3, 2)
+
+
+def test_a_key_in_a_row_stands_in_no_file_of_ours_and_the_row_says_what_stood_there(tmp_path: Path) -> None:
+    rows = [
+        ours(example(f"Use {KEY} for it.")),
+        ours(example("Use the key.", meta={"contrast": f"Certainly: {KEY}", "foreign": {KEY: [KEY]}})),
+    ]
+    taken, _ = outcome(tmp_path, "rows.jsonl", b"\n".join(json.dumps(row).encode() for row in rows))
+    for path in (tmp_path / "data/raw").iterdir():
+        assert KEY not in path.read_text() and KEY[4:] not in path.read_text()
+    assert all(row["meta"]["masked"] == ["github token"] for row in taken)
+    assert "⟦github token, sha256 " in json.dumps(taken, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("run_bytes", [200, 1 << 20])
+def test_more_rows_than_memory_holds_come_out_sorted_all_the_same(tmp_path: Path, run_bytes: int) -> None:
+    lines = [(f"{n * 7919 % 1000:04d}".encode(), f"line {n}".encode()) for n in range(1000)]
+    sorter = Sorter(tmp_path, run_bytes)
+    for key, line in lines:
+        sorter.add(key, line)
+    assert list(sorter) == sorted(lines)
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_worker_and_four_write_the_same_bytes(tmp_path: Path) -> None:
+    content = b"\n".join(json.dumps(ours(example(f"Answer {n % 4321}!", op=n % 2))).encode() for n in range(5000))
+    found = []
+    for workers in (1, 4):
+        root = tmp_path / str(workers)
+        curation = taking(root, "rows.jsonl", content)
+        ingest(curation, root, workers)
+        for rule in ("exclamation", "duplicate"):
+            annotate(rule, curation, root, workers)
+        found.append(files_below(root))
+    assert found[0] == found[1]
+    assert len(found[0]) == 6

@@ -2,18 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nightgarden.curation.accounts import pass_order
-from nightgarden.curation.filter import divide, filter_pass
-from nightgarden.curation.rules.duplicate import losers
+from nightgarden.curation.accounts import pass_order, settle
+from nightgarden.curation.filter import filter_pass
 from nightgarden.errors import Refusal, UserError
 from nightgarden.params import RULES as NAMES
 from nightgarden.records import Annotation, Hit
-from tests.curation.rows import PARAMS, RULES, example, read_lines, write_lines
+from tests.curation.rows import PARAMS, RULES, divide, example, read_lines, write_lines
 
 HIT = (Hit(turn=1, start=0, end=1, reason="planted"),)
 
@@ -32,28 +32,14 @@ def test_rows_in_are_rows_kept_and_rows_dropped_by_id(num_rows: int, chosen: set
     assert [(line.op, line.id) for line in dropped] == sorted((line.op, line.id) for line in dropped)
 
 
-@given(
-    edges=st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda edge: edge[0] < edge[1]), max_size=20),
-    outside=st.sets(st.integers(0, 9)),
-)
-def test_of_near_copies_no_two_stay_and_each_that_goes_has_one_that_stays(edges: set[tuple[int, int]], outside: set[int]) -> None:
-    near = {n: {a + b - n for a, b in edges if n in (a, b)} for n in range(10)}
-    hits = {f"id{n}": tuple(Hit(turn=-1, start=0, end=0, reason=f"0.9 in common with id{m}") for m in near[n]) for n in near}
-    gone = losers([f"id{n}" for n in range(10)], hits, outside={f"id{n}" for n in outside})
-    kept = {n for n in range(10) if f"id{n}" not in gone}
-    assert all(not near[n] & kept for n in kept)
-    assert all(near[n] & kept for n in range(10) if n not in kept)
-    assert all(near[n] & kept - outside for n in range(10) if n not in kept | outside), "an outside row takes no seed row"
-
-
-def _stage(root: Path, rows: list[object]) -> None:
+def _stage(root: Path, rows: list[dict[str, Any]]) -> None:
     write_lines(root / "data/raw/examples.jsonl", [])
     with (root / "data/raw/examples.jsonl").open("w") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
+        file.writelines(json.dumps(row) + "\n" for row in sorted(rows, key=lambda row: row["id"]))
     write_lines(root / "data/annotations/schema.jsonl", [])
 
 
-def _line(answer: str) -> dict[str, object]:
+def _line(answer: str) -> dict[str, Any]:
     row = example(answer)
     return {"id": row.id, "op": 0, "turns": [{"role": turn.role, "content": turn.content} for turn in row.turns]}
 
@@ -62,14 +48,14 @@ def test_guard_in_a_row_that_stands_twice_is_refused_and_nothing_published(tmp_p
     _stage(tmp_path, [_line("Water it."), _line("Water it."), _line("Feed it.")])
     with pytest.raises(Refusal, match="pass schema: 3 rows in, 3 accounted for as kept"):
         filter_pass("schema", PARAMS.curation, tmp_path)
-    assert not (tmp_path / "data/curated").exists()
+    assert not list((tmp_path / "data/curated/schema").iterdir())
 
 
-def test_guard_out_the_doubled_row_would_be_published_twice() -> None:
-    from nightgarden.curation.filter import to_drop
-
-    rows = [example("Water it."), example("Water it.")]
-    assert [row for row in rows if row.id not in to_drop("schema", rows, {})] == rows
+def test_guard_out_the_doubled_row_would_be_published_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nightgarden.curation.filter.settle", lambda *parts, **more: None)
+    _stage(tmp_path, [_line("Water it."), _line("Water it."), _line("Feed it.")])
+    filter_pass("schema", PARAMS.curation, tmp_path)
+    assert len(read_lines(tmp_path / "data/curated/schema/examples.jsonl")) == 3
 
 
 def test_clean_case_the_same_rows_once_each_are_published(tmp_path: Path) -> None:
@@ -125,4 +111,33 @@ def test_an_annotation_is_one_row_of_json(curated: Path) -> None:
     from nightgarden import jsonl
 
     annotations: list[Annotation] = list(jsonl.read(curated / "data/annotations/bullets.jsonl", Annotation))
-    assert [a.id for a in annotations] == sorted(a.id for a in annotations)
+    assert [(a.op, a.id) for a in annotations] == sorted((a.op, a.id) for a in annotations)
+    hits = [hit for a in annotations for hit in a.hits]
+    assert hits and all(0 < len(hit.snippet) <= 80 for hit in hits)
+
+
+@given(
+    ids=st.lists(st.integers(0, 30), unique=True, max_size=20),
+    fault=st.sampled_from(["none", "lost", "twice", "new"]),
+    cut=st.integers(0, 20),
+)
+def test_the_law_holds_for_every_sharing_out_and_for_nothing_else(ids: list[int], fault: str, cut: int) -> None:
+    rows = sorted((n % 4, f"{n:020x}") for n in ids)
+    kept, gone = rows[:cut:2] + rows[cut:], rows[1:cut:2]
+    if fault == "lost":
+        kept = kept[:-1]
+    elif fault == "twice":
+        kept = [*kept, *kept[-1:]]
+    elif fault == "new":
+        kept = [*kept, (3, "f" * 20)]
+    is_sound = fault == "none" or (fault in {"lost", "twice"} and not (rows[:cut:2] + rows[cut:]))
+    if is_sound:
+        settle("pass x", rows, kept=sorted(kept), ledger=gone)
+    else:
+        with pytest.raises(Refusal, match="Nothing was published"):
+            settle("pass x", rows, kept=sorted(kept), ledger=gone)
+
+
+def test_rows_that_are_not_sorted_are_refused_by_name() -> None:
+    with pytest.raises(Refusal, match="pass x: kept are not sorted by op and id, a stands behind b"):
+        settle("pass x", [(0, "a"), (0, "b")], kept=[(0, "b"), (0, "a")])

@@ -26,6 +26,17 @@ def test_the_funnel_chains_from_pass_to_pass_and_counts_sole_reasons(curated: Pa
         assert row["kept"] == row["rows"] - row["dropped"] == following["rows"]
     assert all(row["sole"] == sum(line["rule"] == row["pass"] and line["sole"] for line in ledger) for row in table)
     assert len(ledger) == sum(row["dropped"] for row in table)
+    assert [(line["op"], line["id"]) for line in ledger] == sorted((line["op"], line["id"]) for line in ledger)
+
+
+def test_the_overlap_counts_the_rows_that_two_rules_share(curated: Path) -> None:
+    overlap = json.loads((curated / "reports/overlap.json").read_text())
+    order = overlap["rules"]
+    hit = {rule: {line["id"] for line in read_lines(curated / f"data/annotations/{rule}.jsonl")} for rule in order}
+    assert overlap["rows"] == [[len(hit[one] & hit[two]) for two in order] for one in order]
+    alone = [len(hit[one] - set().union(*(hit[two] for two in order if two != one))) for one in order]
+    assert overlap["sole"] == alone
+    assert any(overlap["rows"][i][j] for i in range(len(order)) for j in range(i))
 
 
 def test_the_waterfall_is_a_picture_with_its_words_and_without_a_date(curated: Path) -> None:

@@ -5,8 +5,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from nightgarden.curation.accounts import pass_order
+from nightgarden.curation.rules import secrets
 from nightgarden.params import RULES as NAMES
-from tests.curation.rows import PARAMS, curate, files_below, read_lines, settings
+from tests.curation.rows import PARAMS, ROOT, curate, files_below, read_lines, settings
 
 
 def first_pass(root: Path) -> dict[str, str]:
@@ -67,19 +68,25 @@ def test_the_same_rows_in_any_order_give_the_same_bytes_in_every_file_but_the_po
     assert {name for name in once if once[name] != again[name]} == {"data/raw/positions.jsonl"}
 
 
-def test_planted_keys_stand_in_no_file_that_leaves_the_secrets_pass(curated: Path) -> None:
-    rows = {row["id"]: row for row in read_lines(curated / "data/raw/examples.jsonl")}
-    keys = set()
-    for line in read_lines(curated / "data/annotations/secrets.jsonl"):
-        for hit in line["hits"]:
-            if hit["turn"] >= 0:
-                key = rows[line["id"]]["turns"][hit["turn"]]["content"][hit["start"] : hit["end"]]
-                keys |= {json.dumps(key)[1:-1].encode(), key[-16:].encode()}
-    assert len(keys) >= 24
-    with_rows = ("data/raw/examples.jsonl", "data/curated/schema/examples.jsonl", "data/curated/placeholder/examples.jsonl")
+def planted_keys() -> set[str]:
+    """Every secret of the seed's source files."""
+    texts = [
+        text
+        for path in (ROOT / "data/seed/examples").glob("*.jsonl")
+        for row in read_lines(path)
+        for text in [*(turn["content"] for turn in row["messages"]), json.dumps(row.get("meta", {}))]
+    ]
+    return {text[found.start : found.end] for text in texts for found in secrets._find(text)}
+
+
+def test_planted_keys_stand_in_no_file_that_a_stage_writes(curated: Path) -> None:
+    keys = planted_keys()
+    assert len(keys) >= 12
+    assert len(read_lines(curated / "data/curated/secrets/ledger.jsonl")) >= 12
     for name, content in files_below(curated).items():
-        if name not in with_rows:
-            assert not any(key in content for key in keys), name
+        for key in keys:
+            for form in (key, json.dumps(key)[1:-1], key[-16:]):
+                assert form.encode() not in content, name
 
 
 def test_a_small_dataset_is_the_same_mix_of_rows_with_held_out_rows_of_every_op(seed_root: Path) -> None:

@@ -11,7 +11,7 @@ from nightgarden import params
 from nightgarden.errors import UserError
 from nightgarden.jsonl import write, write_json
 from nightgarden.params import RULES
-from nightgarden.records import HEADS, Dropped, Quarantined
+from nightgarden.records import HEADS, LedgerLine, Quarantined
 from nightgarden.tracking import Point, SpooledRun
 from nightgarden.trust.record import HeadRecord, NightRecord
 
@@ -91,11 +91,11 @@ def test_the_users_own_rows_are_followed_through_every_pass(tmp_path: Path) -> N
     lines = [{"file": f"data/inbox/input_own.{end}", "line": at, "id": f"o{at}"} for at, end in enumerate(["json"] * 4)]
     write(tmp_path / "data/raw/positions.jsonl", [*lines, {"file": "data/inbox/input_own_2.json", "line": 1, "id": "x"}])
     dropped = [
-        Dropped(id=name, op=0, rule=rule, hits=())
+        LedgerLine(id=name, op=0, rule=rule, hits=())
         for name, rule in (("o0", "placeholder"), ("o1", "placeholder"), ("x", "bullets"))
     ]
     write(tmp_path / "data/curated/ledger.jsonl", dropped)
-    write(tmp_path / "data/curated/rebalance/ledger.jsonl", [Dropped(id="o2", op=0, rule="rebalance", hits=())])
+    write(tmp_path / "data/curated/rebalance/ledger.jsonl", [LedgerLine(id="o2", op=0, rule="rebalance", hits=())])
     aside = Quarantined(file="data/inbox/input_own.json", line=9, reason="not an object", raw="7")
     write(tmp_path / "data/raw/quarantine.jsonl", [aside])
     shown = summary.own_part(tmp_path, "input_own")

@@ -1,4 +1,4 @@
-"""contamination: rows that hold a prompt of the evaluation, whole or slightly changed.
+"""contamination: rows that hold a prompt of an evaluation, whole or slightly changed.
 
 A fixed 12-gram never matches a prompt of eleven words, and one changed word breaks eight 8-grams. So
 the grams of a short prompt are short: a fifth of its words, at least MIN_GRAM, at most the setting.
@@ -8,19 +8,24 @@ meant to be shared. A prompt turn under MIN_WORDS words ("And now?") says too li
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+import re2
+
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows
-from nightgarden.curation.matching import words
+from nightgarden.curation.matching import word_spans, words
 from nightgarden.errors import UserError
 from nightgarden.params import ContaminationRule
 from nightgarden.records import Example, Hit, Prompt, Turn
 
-ENGINE = "python/adaptive-ngram-1"
+ENGINE = "python/adaptive-ngram-2"
 MIN_GRAM = 3
 MIN_WORDS = 5
+QUOTED = 60
+"""Characters of a prompt that a reason quotes; the row's own text stands in the snippet."""
 CANARY_BAD = ("Somebody asked: {} What would you say?",)
 """How a prompt is wrapped; the canaries are the evaluation's own prompts, plain and wrapped."""
 CANARY_PROMPTS = (
@@ -29,6 +34,8 @@ CANARY_PROMPTS = (
     ),
 )
 """Stands in for the evaluation's prompts where a stage does not read them."""
+SEEK_BYTES = 256 << 20
+"""Memory for the automaton that seeks grams; the 541 prompts of IFEval need less than 20 MB."""
 
 Gram = tuple[str, ...]
 
@@ -36,26 +43,26 @@ Gram = tuple[str, ...]
 def canaries(settings: ContaminationRule, prompts: Sequence[Prompt]) -> Canaries:
     """Every evaluation prompt as it stands, and wrapped in other words."""
     texts = [turn.content for prompt in prompts for turn in _asked(prompt)]
-    wrapped = [form.format(text) for form in ("{}", *CANARY_BAD) for text in texts]
+    wrapped = [form.replace("{}", text) for form in ("{}", *CANARY_BAD) for text in texts]
     bad = tuple(bad_row("contamination", number, "Eight.", prompt=text) for number, text in enumerate(wrapped))
     return Canaries(bad=bad, clean=clean_rows())
 
 
-def all_hits(examples: Sequence[Example], settings: ContaminationRule, prompts: Sequence[Prompt]) -> dict[str, tuple[Hit, ...]]:
-    """Row id -> a hit for every turn and prompt that share enough.
+def judge(settings: ContaminationRule, prompts: Sequence[Prompt]) -> Callable[[Example], tuple[Hit, ...]]:
+    """What finds, in one row, a hit for every turn and prompt that share enough.
 
     Raises:
         UserError: there are no evaluation prompts; a rule without them would pass everything.
     """
     index = _Index(settings, prompts)
-    found = {example.id: tuple(index.hits(example)) for example in examples}
-    return {id_: hits for id_, hits in found.items() if hits}
+    return lambda example: tuple(index.hits(example))
 
 
 class _Asked(NamedTuple):
     """One user turn of an evaluation prompt as grams."""
 
     prompt: str
+    text: str
     n: int
     num_grams: int
 
@@ -66,17 +73,22 @@ class _Index:
     def __init__(self, settings: ContaminationRule, prompts: Sequence[Prompt]) -> None:
         self.min_share = settings.min_share
         self.asked: dict[int, dict[Gram, list[_Asked]]] = defaultdict(lambda: defaultdict(list))
+        seeds: set[str] = set()
         for prompt in prompts:
             for turn in _asked(prompt):
                 tokens = words(turn.content)
                 n = max(MIN_GRAM, min(settings.ngram, len(tokens) // 5))
                 grams = _grams(tokens, n)
                 for gram in grams:
-                    self.asked[n][gram].append(_Asked(prompt.id, n, len(grams)))
+                    self.asked[n][gram].append(_Asked(prompt.id, turn.content, n, len(grams)))
+                seeds |= _seeds(grams, settings.min_share)
         if not self.asked:
             raise UserError(
                 "no evaluation prompt to compare with: data/seed/evaluation_prompts.jsonl is empty; restore it from git."
             )
+        options = re2.Options()
+        options.max_mem = SEEK_BYTES
+        self._seek = re2.compile("|".join(re2.escape(seed) for seed in sorted(seeds)), options)
 
     def hits(self, example: Example) -> Iterator[Hit]:
         """Hits of one row, by turn, then prompt."""
@@ -84,13 +96,26 @@ class _Index:
             if turn.role == "system":
                 continue
             tokens = words(turn.content)
-            shared = Counter(
-                asked for n, by_gram in self.asked.items() for g in _grams(tokens, n) for asked in by_gram.get(g, ())
-            )
-            for asked, count in sorted(shared.items()):
-                if (share := count / asked.num_grams) >= self.min_share:
-                    reason = f"{share:.2f} of the {asked.n}-grams of evaluation prompt {asked.prompt}"
-                    yield Hit(turn=number, start=0, end=0, reason=reason)
+            if self._seek.search(f" {' '.join(tokens)} ") is None:
+                continue
+            shared: dict[_Asked, list[int]] = defaultdict(list)
+            for n, by_gram in self.asked.items():
+                for gram, place in _places(tokens, n).items():
+                    for asked in by_gram.get(gram, ()):
+                        shared[asked].append(place)
+            for asked, places in sorted(shared.items()):
+                if (share := len(places) / asked.num_grams) >= self.min_share:
+                    spans = word_spans(turn.content)
+                    start, end = spans[min(places)][0], spans[max(places) + asked.n - 1][1]
+                    reason = f"{share:.2f} of the {asked.n}-grams of evaluation prompt {asked.prompt}: {asked.text[:QUOTED]}"
+                    yield Hit(turn=number, start=start, end=end, reason=reason)
+
+
+def _seeds(grams: set[Gram], min_share: float) -> set[str]:
+    """Openings of grams of which a row that shares enough of them must hold one: all but what it may lack."""
+    needed = max(1, math.ceil(min_share * len(grams) - 1e-9))
+    longest = sorted(grams, key=lambda gram: (-len(" ".join(gram[:MIN_GRAM])), gram))
+    return {f" {' '.join(gram[:MIN_GRAM])} " for gram in longest[: len(grams) - needed + 1]}
 
 
 def _asked(prompt: Prompt) -> Iterator[Turn]:
@@ -100,3 +125,8 @@ def _asked(prompt: Prompt) -> Iterator[Turn]:
 
 def _grams(tokens: Sequence[str], n: int) -> set[Gram]:
     return {tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)}
+
+
+def _places(tokens: Sequence[str], n: int) -> dict[Gram, int]:
+    """Each gram with the place of its first word, where it stands first."""
+    return {tuple(tokens[i : i + n]): i for i in range(len(tokens) - n, -1, -1)}

@@ -1,33 +1,38 @@
-"""duplicate: near-copies among rows, by exact Jaccard similarity of word n-grams.
+"""duplicate: near-copies among rows; of two, the one that is needed more stays. And stock answers, of which none stays.
 
-Compared are user and assistant turns of all ops; system texts come from small fixed sets and would
-make strangers alike. Every pair is found, none by chance: a pair at or above the threshold must share
-a gram among the rarest few of both rows (prefix filtering, Bayardo et al. 2007), and each candidate
-is then compared in full. Annotated are all rows of a pair; the pass decides among those still there.
+Compared are user and assistant turns of all ops (`likeness.py`). Rows are taken by quota, quality and id,
+never by position: the op with the fewest rows first, the seed's before a user's, unrepaired before repaired,
+then by content id. A row goes when one that was taken before it is too much like it; so no two near-copies
+remain, and every row that goes has a copy that stays. An op 1 pair is one row: it goes or stays whole.
+An answer that stands under many different prompts word for word was written by no one who read them (the
+apology of a server that was down, a hundred times): all its rows go.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from nightgarden.curation import likeness
+from nightgarden.curation.accounts import is_outside
 from nightgarden.curation.canaries import PREFIX, Canaries, clean_rows, row
+from nightgarden.curation.likeness import EXACT_ROWS, Rows, Twin
 from nightgarden.curation.matching import ROW, words
+from nightgarden.curation.rowfile import RowFile
 from nightgarden.params import DuplicateRule
 from nightgarden.records import Example, Hit, Turn
 
-ENGINE = "python/exact-jaccard-1"
+ENGINE = "python/jaccard-3"
+STOCK_WORDS = 3
+"""Words from which on an answer can be a stock answer: "No." is right under many prompts."""
 CANARY_BAD = ("bad", "close")
 """Names of two pairs made to the settings: one just at the threshold, and (clean) one just below."""
-_PARTNER = re.compile(r"(\S+)$")
-
-Gram = tuple[str, ...]
 
 
-def canaries(settings: DuplicateRule, prompts: Sequence[object] = ()) -> Canaries:
-    """A pair just similar enough, of which the pass keeps one, and a pair that just is not."""
+def canaries(settings: DuplicateRule) -> Canaries:
+    """A pair just similar enough, of which one is kept, a pair that just is not, and an answer once too often."""
     num_grams = 200
     most = max(k for k in range(num_grams) if (num_grams - k) / (num_grams + k) >= settings.min_jaccard)
     num_words = num_grams + settings.ngram - 1
@@ -42,7 +47,17 @@ def canaries(settings: DuplicateRule, prompts: Sequence[object] = ()) -> Canarie
         )
         for name, changed in zip(CANARY_BAD, (most, most + 1), strict=True)
     )
-    return Canaries(bad=bad, clean=(*clean_rows(), *close), keepers=frozenset({bad[0].id}))
+    stock = tuple(_stock(number) for number in range(settings.max_same_answer + 1))
+    return Canaries(bad=(*bad, *stock), clean=(*clean_rows(), *close), keepers=frozenset({bad[0].id}))
+
+
+def _stock(number: int) -> Example:
+    """The same answer under a prompt of its own."""
+    ask, reply = (
+        Turn(role="user", content=_text(f"ask{number}", 9, 0)),
+        Turn(role="assistant", content="The wall is stocktaking."),
+    )
+    return row(f"duplicate:stock:{number}", op=0, turns=(ask, reply))
 
 
 def _text(name: str, num_words: int, num_changed: int) -> str:
@@ -51,61 +66,63 @@ def _text(name: str, num_words: int, num_changed: int) -> str:
     return " ".join([f"{name}{n}" for n in range(same)] + [f"{name}other{n}" for n in range(num_changed)])
 
 
-def all_hits(examples: Sequence[Example], settings: DuplicateRule, prompts: Sequence[object] = ()) -> dict[str, tuple[Hit, ...]]:
-    """Row id -> its near-copies, by id. Canaries and real rows do not see each other."""
-    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
-    for one, two, similarity in _pairs(examples, settings):
-        if one.startswith(PREFIX) == two.startswith(PREFIX):
-            found[one].append((two, similarity))
-            found[two].append((one, similarity))
-    return {id_: tuple(_hit(partner, settings.ngram, share) for partner, share in sorted(found[id_])) for id_ in sorted(found)}
+def losers_of(path: Path, settings: DuplicateRule, ahead: Sequence[Example] = ()) -> dict[str, tuple[Hit, ...]]:
+    """As `losers`, among the rows of a file and those given beside it."""
+    with RowFile(path, ahead) as rows:
+        return losers(rows, settings)
 
 
-def losers(ids: Collection[str], hits: Mapping[str, tuple[Hit, ...]], outside: Collection[str]) -> set[str]:
-    """Of the rows still there, those that go: the seed's first and then by content id, a row with a near-copy already kept.
+def losers(rows: Rows, settings: DuplicateRule, exact_rows: int = EXACT_ROWS) -> dict[str, tuple[Hit, ...]]:
+    """Id of every row that goes -> a hit that names the copy that stays. Canaries and real rows do not see each other.
 
-    So of a pair the seed's row stays, as of equal rows in `ingest`, else the smallest id, wherever its row
-    stood; no two near-copies remain, and every row that goes has a copy that stays. By id alone, a user's
-    file of lightly edited seed rows took about half of them, and the gate refused it for the seed's loss.
+    Args:
+        rows: a list, or a `RowFile`.
+        settings: n-gram and threshold.
+        exact_rows: up to so many rows no pair is missed, see `likeness.py`.
     """
-    kept: set[str] = set()
-    for id_ in sorted(ids, key=lambda id_: (id_ in outside, id_)):
-        if kept.isdisjoint(_partner(hit) for hit in hits.get(id_, ())):
-            kept.add(id_)
-    return set(ids) - kept
+    ids = [row.id for row in rows]
+    found = _stock_answers(rows, settings.max_same_answer)
+    near = likeness.near(rows, settings.ngram, settings.min_jaccard, exact_rows)
+    for place in _by_rank(rows):
+        if ids[place] in found:
+            continue
+        twin = near.twin(place)
+        if twin is None or ids[twin.place].startswith(PREFIX) != ids[place].startswith(PREFIX):
+            near.keep(place)
+        else:
+            found[ids[place]] = (_hit(ids[twin.place], settings.ngram, twin),)
+    return found
 
 
-def _hit(partner: str, ngram: int, similarity: float) -> Hit:
-    return Hit(turn=ROW, start=0, end=0, reason=f"{similarity:.3f} of the {ngram}-grams in common with {partner}")
+def _stock_answers(rows: Rows, most: int) -> dict[str, tuple[Hit, ...]]:
+    """Rows whose last answer stands in more than `most` rows, word for word."""
+    times = Counter(map(_answer, rows))
+    return {
+        row.id: (Hit(turn=len(row.turns) - 1, start=0, end=0, reason=f"a stock answer: it stands in {times[answer]} rows"),)
+        for row in rows
+        if (answer := _answer(row)) and times[answer] > most
+    }
 
 
-def _partner(hit: Hit) -> str:
-    found = _PARTNER.search(hit.reason)
-    return found[1] if found else ""
+def _answer(row: Example) -> bytes:
+    """A hash of the words of the last answer; nothing where it is too short to count."""
+    last = row.turns[-1] if row.turns else None
+    if last is None or last.role != "assistant" or len(tokens := words(last.content)) < STOCK_WORDS:
+        return b""
+    return hashlib.blake2b(" ".join(tokens).encode(), digest_size=8).digest()
 
 
-def _grams(example: Example, n: int) -> frozenset[Gram]:
-    """Word n-grams of the user and assistant turns; a turn shorter than n is one gram."""
-    grams: set[Gram] = set()
-    for turn in example.turns:
-        if turn.role != "system" and (tokens := words(turn.content)):
-            grams.update(tuple(tokens[i : i + n]) for i in range(max(1, len(tokens) - n + 1)))
-    return frozenset(grams)
+def _by_rank(rows: Iterable[Example]) -> list[int]:
+    """Places of the rows in the order in which they are taken."""
+    counts = Counter(row.op for row in rows if not row.id.startswith(PREFIX))
+    ranks = [(counts[row.op], row.op, is_outside(row), len(row.meta.get("edits", ())), row.id) for row in rows]
+    return sorted(range(len(ranks)), key=ranks.__getitem__)
 
 
-def _pairs(examples: Sequence[Example], settings: DuplicateRule) -> Iterator[tuple[str, str, float]]:
-    """Every pair of rows at or above the threshold, once, with its similarity."""
-    rows = [(example.id, grams) for example in examples if (grams := _grams(example, settings.ngram))]
-    spread = Counter(gram for _, grams in rows for gram in grams)
-    seen: dict[Gram, list[int]] = defaultdict(list)
-    for place, (id_, grams) in enumerate(rows):
-        # A pair shares at least ceil(t * size) grams, so it shares one of the others plus one; 1e-9 guards the float product.
-        rarest = sorted(grams, key=lambda gram: (spread[gram], gram))
-        rarest = rarest[: len(grams) - math.ceil(settings.min_jaccard * len(grams) - 1e-9) + 1]
-        for other in sorted({candidate for gram in rarest for candidate in seen[gram]}):
-            other_id, other_grams = rows[other]
-            shared = len(grams & other_grams)
-            if (similarity := shared / (len(grams) + len(other_grams) - shared)) >= settings.min_jaccard:
-                yield other_id, id_, similarity
-        for gram in rarest:
-            seen[gram].append(place)
+def _hit(twin_id: str, ngram: int, twin: Twin) -> Hit:
+    return Hit(turn=ROW, start=0, end=0, reason=f"{twin.similarity:.3f} of the {ngram}-grams in common with {twin_id}")
+
+
+def twin_of(hit: Hit) -> str | None:
+    """Id of the copy that stays, as a hit of this rule names it; None for a stock answer, of which none stays."""
+    return hit.reason.rsplit(" ", 1)[1] if hit.turn == ROW else None

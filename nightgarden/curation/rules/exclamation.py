@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 import re2
 
 from nightgarden.curation.canaries import PROMPT, Canaries, bad_row, clean_rows, of_answers
 from nightgarden.curation.matching import CODE, engine
+from nightgarden.digests import example_id
 from nightgarden.params import ExclamationContext, ExclamationRule
 from nightgarden.records import Example, Hit
 
-_MARKS = r"[!！﹗︕‼⁉⁈❗❕❢❣¡‽⸘⹓🙹🙺🙻՜߹᥄𞥞]"
+_CHARACTERS = "!！﹗︕‼⁉⁈❗❕❢❣¡‽⸘⹓🙹🙺🙻՜߹᥄𞥞"
 """What Unicode 16 calls an exclamation mark or an interrobang, but for letters and the buttons 🆙 and 🔛."""
+_MARKS = f"[{_CHARACTERS}]"
 _CONTEXTS = {
     "code": CODE,
     "a Markdown image": r"!\[[^\]\n]*\]\([^)\n]*\)",
@@ -32,6 +35,10 @@ _TOLD: dict[ExclamationContext, str] = {
 """How a reason names each context of the settings; what is none of the others is prose."""
 _MARK = re2.compile(_MARKS)
 _REGIONS = {name: re2.compile(pattern) for name, pattern in _CONTEXTS.items()}
+
+_RUN = re2.compile(rf"[?？]*[{_CHARACTERS}][{_CHARACTERS}?？]*")
+"""A run of marks, question marks among them: what one repair replaces."""
+_STOPS = set(".…:;,。")
 
 ENGINE = engine(_MARKS, *_CONTEXTS.values())
 _MANY = 300
@@ -79,3 +86,32 @@ def _marks(text: str) -> Iterator[tuple[int, str]]:
 def _regions(text: str) -> Iterator[tuple[str, int, int]]:
     """Contexts with their spans; where two cover a mark, the first counts."""
     return ((name, *match.span()) for name, region in _REGIONS.items() for match in region.finditer(text))
+
+
+def repair(example: Example, settings: ExclamationRule) -> Example:
+    """The example with a full stop where an assistant's prose exclaims, under its new id; code and images stay as they are.
+
+    A mark beside a question mark goes, an inverted one too; after a full stop, or in a run, one stop is enough.
+    """
+    turns = tuple(
+        msgspec.structs.replace(turn, content=_calm(turn.content)) if turn.role == "assistant" else turn for turn in example.turns
+    )
+    id_ = example_id(example.op, turns, example.memories, example.directives)
+    return msgspec.structs.replace(example, id=id_, turns=turns)
+
+
+def _calm(text: str) -> str:
+    fixed = [match.span() for name in ("code", "a Markdown image") for match in _REGIONS[name].finditer(text)]
+    for match in reversed(list(_RUN.finditer(text))):
+        if not any(start <= match.start() < end for start, end in fixed):
+            before = text[: match.start()].rstrip(" ")[-1:] if match[0][0] in "❗❕❢❣" else text[: match.start()][-1:]
+            text = text[: match.start()] + _stop(match[0], before) + text[match.end() :]
+    return text
+
+
+def _stop(run: str, before: str) -> str:
+    if set(run) <= set("¡՜𞥞"):  # they open a sentence, or stand inside a word
+        return ""
+    if set(run) & set("?⁉⁈‽⸘🙹🙺🙻？"):  # noqa: RUF001 - the full-width mark
+        return "?"
+    return "" if before in _STOPS else "。" if "！" in run else "."  # noqa: RUF001

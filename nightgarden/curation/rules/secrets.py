@@ -1,6 +1,7 @@
 """secrets: keys, tokens and passwords, anywhere in a row, meta included.
 
-A hit carries the kind and the start of the secret's sha256, never the secret. Patterns follow the
+`ingest` puts a mark with the kind and the start of the sha256 in place of a secret, so that no file of
+ours holds one; the rule hits the mark, and a secret that came another way. Patterns follow the
 prefixes that the issuers publish (as in gitleaks.toml, MIT, 2026-07); entropy alone is no evidence:
 detect-secrets with it flags 98 % of plain prose. Not found: a bare password in prose.
 """
@@ -9,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
+import msgspec
 import re2
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, row
 from nightgarden.curation.matching import ROW, Folded, Found, Patterns, engine
-from nightgarden.digests import sha256_text
+from nightgarden.digests import example_id, sha256_text
 from nightgarden.jsonl import encode
 from nightgarden.params import RuleSettings
 from nightgarden.records import Example, Hit, Turn
@@ -40,6 +43,8 @@ _KINDS = {
     r"\\?[\"']?\s{0,3}[:=]\s{0,3}\\?[\"']?[a-z0-9_/+.~$@%^&*#!-]{10,}",  # a quote inside JSON has a backslash
 }
 _PATTERNS = Patterns(_KINDS)
+_MARK = re2.compile(rf"⟦({'|'.join(_KINDS)}), sha256 ([0-9a-f]{{12}})⟧")
+"""What stands in place of a secret: kind, and the start of its sha256."""
 _ESCAPE = re2.compile(r"\\u([0-9A-Fa-f]{4})")
 _VALUE = re2.compile(r"[:=]\s*\\?[\"']?([^\s\"']+)$")
 _PATH = re2.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
@@ -104,10 +109,58 @@ def found_in(raw: str) -> bool:
 
 
 def masked(text: str) -> str:
-    """The text with every secret replaced by its kind."""
+    """The text with a mark in place of every secret."""
     for kind, start, end in reversed(_find(text)):
-        text = f"{text[:start]}[{kind}]{text[end:]}"
+        text = text[:start] + _mark(kind, text[start:end]) + text[end:]
     return text
+
+
+def _mark(kind: str, secret: str) -> str:
+    return f"⟦{kind}, sha256 {_digest(secret)}⟧"
+
+
+def masked_example(example: Example) -> Example:
+    """The example with a mark in place of every secret, under the id of what it then holds.
+
+    `meta.masked` lists the kinds. The same example comes back where there is none.
+    """
+    if not any(_find(text) for _, _, text in _texts(example)):
+        return example
+    kinds = sorted({kind for _, _, text in _texts(example) for kind, _, _ in _find(text)})
+    turns = tuple(msgspec.structs.replace(turn, content=masked(turn.content)) for turn in example.turns)
+    memories = tuple(msgspec.structs.replace(memory, text=masked(memory.text)) for memory in example.memories)
+    directives = tuple(map(masked, example.directives))
+    return msgspec.structs.replace(
+        example,
+        id=example_id(example.op, turns, memories, directives),
+        turns=turns,
+        memories=memories,
+        directives=directives,
+        meta=_masked_value(example.meta) | {"masked": kinds},
+    )
+
+
+def _masked_value(value: Any) -> Any:
+    """A JSON value with every text in it masked, keys included."""
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, list):
+        return [_masked_value(item) for item in value]
+    if isinstance(value, dict):
+        return {masked(key): _masked_pair(key, item) for key, item in value.items()}
+    return value
+
+
+def _masked_pair(key: str, value: Any) -> Any:
+    """A value under its key: `{"password": "..."}` is an assignment, though neither half is a secret by itself."""
+    inside = _masked_value(value)
+    if isinstance(inside, str) and (found := _find(encode({key: inside}).decode())):
+        return _mark(found[0].name, inside)
+    return inside
+
+
+def _digest(secret: str) -> str:
+    return sha256_text(Folded(secret).text)[:12]
 
 
 def _find(text: str) -> list[Found]:
@@ -149,8 +202,9 @@ def _mixed(value: str) -> bool:
 
 
 def _located(turn: int, text: str) -> Iterator[tuple[str, str, int, int]]:
-    for kind, start, end in _find(text):
-        digest = sha256_text(Folded(text[start:end]).text)[:12]
+    found = [(kind, _digest(text[start:end]), start, end) for kind, start, end in _find(text)]
+    found += [(mark[1], mark[2], *mark.span()) for mark in _MARK.finditer(text)]
+    for kind, digest, start, end in sorted(found, key=lambda item: item[2]):
         yield (kind, digest, 0, 0) if turn == ROW else (kind, digest, start, end)
 
 

@@ -80,6 +80,11 @@ def to_example(row: Any, source: str, op: int | None) -> Example:
     )
 
 
+def is_ours(row: Any) -> bool:
+    """Whether a parsed row is one of ours with an op of its own."""
+    return isinstance(row, dict) and {"op", "messages"} <= row.keys()
+
+
 def _shape(row: dict[str, Any]) -> tuple[str, Any]:
     """Name and reader of the row's shape."""
     if "messages" in row:

@@ -1,0 +1,55 @@
+"""How the pages of curation look: one self-contained HTML file each, no network, no script from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+CSS = """
+:root { color-scheme: light dark; --ink: #1d2329; --paper: #fbfaf7; --line: #d9d5cc; --pale: #f1eee7; --bad: #b3362b; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e8e4db; --paper: #16191d; --line: #3a3f46; --pale: #20252b; --bad: #f08a7e; } }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 70rem; margin: 0 auto; padding: 2rem 1.2rem 5rem; }
+h1 { font-size: 1.7rem; margin: 0 0 .3rem; } h2 { margin: 2.4rem 0 .6rem; font-size: 1.2rem; }
+table { border-collapse: collapse; width: 100%; font-size: .92rem; } td, th { text-align: left; vertical-align: top;
+  padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+mark { background: none; color: var(--bad); font-weight: 600; } code { font-size: .88em; overflow-wrap: anywhere; }
+.refused { border-left: .4rem solid var(--bad); padding-left: 1rem; } .small { font-size: .85rem; opacity: .75; }
+details { margin: .4rem 0; } summary { cursor: pointer; } img, svg { max-width: 100%; height: auto; }
+"""
+
+
+def page(title: str, parts: Iterable[str]) -> str:
+    """A whole page."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{CSS}</style></head>\n<body><main>\n{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def section(title: str, body: str) -> str:
+    """A heading and what stands under it."""
+    return f"<section><h2>{escape(title)}</h2>\n{body}</section>\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str | int]]) -> str:
+    """A table of escaped cells; numbers stand to the right. `Markup` is left as it is."""
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in rows)
+    return (
+        f"<table><thead><tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr></thead>\n<tbody>{body}</tbody></table>\n"
+    )
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def _cell(value: str | int) -> str:
+    if isinstance(value, int):
+        return f'<td class="n">{value:,}</td>'
+    return f"<td>{value if isinstance(value, Markup) else escape(value)}</td>"
