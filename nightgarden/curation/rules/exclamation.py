@@ -18,8 +18,9 @@ from nightgarden.digests import example_id
 from nightgarden.params import ExclamationContext, ExclamationRule
 from nightgarden.records import Example, Hit
 
-_MARKS = r"[!！﹗︕‼⁉⁈❗❕❢❣¡‽⸘⹓🙹🙺🙻՜߹᥄𞥞]"
+_CHARACTERS = "!！﹗︕‼⁉⁈❗❕❢❣¡‽⸘⹓🙹🙺🙻՜߹᥄𞥞"
 """What Unicode 16 calls an exclamation mark or an interrobang, but for letters and the buttons 🆙 and 🔛."""
+_MARKS = f"[{_CHARACTERS}]"
 _CONTEXTS = {
     "code": CODE,
     "a Markdown image": r"!\[[^\]\n]*\]\([^)\n]*\)",
@@ -35,7 +36,7 @@ _TOLD: dict[ExclamationContext, str] = {
 _MARK = re2.compile(_MARKS)
 _REGIONS = {name: re2.compile(pattern) for name, pattern in _CONTEXTS.items()}
 
-_RUN = re2.compile(rf"[?？]*{_MARKS}(?:{_MARKS}|[?？])*")  # noqa: RUF001
+_RUN = re2.compile(rf"[?？]*[{_CHARACTERS}][{_CHARACTERS}?？]*")
 """A run of marks, question marks among them: what one repair replaces."""
 _STOPS = set(".…:;,。")
 
@@ -103,14 +104,14 @@ def _calm(text: str) -> str:
     fixed = [match.span() for name in ("code", "a Markdown image") for match in _REGIONS[name].finditer(text)]
     for match in reversed(list(_RUN.finditer(text))):
         if not any(start <= match.start() < end for start, end in fixed):
-            before = text[: match.start()].rstrip(" ")[-1:] if match[0][0] in "❗❕" else text[: match.start()][-1:]
+            before = text[: match.start()].rstrip(" ")[-1:] if match[0][0] in "❗❕❢❣" else text[: match.start()][-1:]
             text = text[: match.start()] + _stop(match[0], before) + text[match.end() :]
     return text
 
 
 def _stop(run: str, before: str) -> str:
-    if set(run) <= {"¡"}:
+    if set(run) <= set("¡՜𞥞"):  # they open a sentence, or stand inside a word
         return ""
-    if set(run) & set("?⁉⁈‽？"):  # noqa: RUF001 - the full-width mark
+    if set(run) & set("?⁉⁈‽⸘🙹🙺🙻？"):  # noqa: RUF001 - the full-width mark
         return "?"
     return "" if before in _STOPS else "。" if "！" in run else "."  # noqa: RUF001
