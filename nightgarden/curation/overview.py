@@ -187,10 +187,10 @@ def _row(line: LedgerLine, rows: dict[str, Example]) -> str:
     elif into is not None:
         body = f"<pre>{marked_changes(whole(row), whole(into))}</pre>"
     else:
-        body = "".join(
-            f'<p><span class="small">{turn.role}</span><br>{_marked(turn.content, number, line.hits)}</p>'
-            for number, turn in enumerate(row.turns)
-        )
+        parts = [("directive", escape(text)) for text in row.directives]
+        parts += [(f"{memory.type} memory", escape(memory.text)) for memory in row.memories]
+        parts += [(turn.role, _marked(turn.content, number, line.hits)) for number, turn in enumerate(row.turns)]
+        body = "".join(f'<p><span class="small">{name}</span><br>{text}</p>' for name, text in parts)
     why = escape("; ".join(dict.fromkeys(hit.reason for hit in line.hits)))
     return f'<article class="row">{_dot(line.op)}<code>{line.id}</code> <span class="small">{why}</span>{body}</article>\n'
 

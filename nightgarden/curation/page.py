@@ -20,7 +20,8 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 mark { background: none; color: var(--bad); font-weight: 600; } code { font-size: .88em; overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; font-size: .92rem; margin: .5rem 0 1rem; }
 del { color: var(--bad); } ins { color: var(--good); text-decoration: none; border-bottom: 2px solid; }
-.row { border-bottom: 1px solid var(--line); padding: .4rem 0; margin: 0; } .row summary > del { text-decoration: none; }
+.row { border-bottom: 1px solid var(--line); padding: .5rem 0; margin: 0; }
+.row p { margin: .35rem 0; } .row summary > del { text-decoration: none; }
 .tiles { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.4rem 0; padding: 0; list-style: none; }
 .tiles li { flex: 1 1 8rem; background: var(--pale); border-radius: .5rem; padding: .7rem .9rem; font-size: .85rem; }
 .tiles b { display: block; font-size: 1.5rem; line-height: 1.2; font-variant-numeric: tabular-nums; }
