@@ -33,6 +33,8 @@ RULES: tuple[str, ...] = (
     "contamination",
 )
 """The twelve filter passes in the order that system.md gives."""
+FIRST = "synthesise"
+"""The stage whose rows the first pass reads."""
 
 
 def _key(name: str) -> str:
@@ -51,6 +53,7 @@ def _inside(path: str) -> str:
 
 Key = Annotated[str, AfterValidator(_key)]
 InsidePath = Annotated[str, AfterValidator(_inside)]
+Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -88,6 +91,23 @@ class SourceSpec(Section):
     """Op for every row of an outside file; None where rows carry their own."""
     rows: int | None = Field(None, ge=1)
     """Rows to take from the start of the file; None takes all."""
+
+
+class Synthesis(Section):
+    """New rows of ops 1 to 3, asked of a teacher; where its server is, and how many calls go at once, is no setting."""
+
+    rows: tuple[Count, Count, Count]
+    """Rows to ask for, of ops 1, 2 and 3: at most one for each line of data/seed/synthesis."""
+    model: str | None = None
+    """Model name at the server; None = the embedded model, which starts and stops itself."""
+    temperature: float = Field(ge=0)
+    max_tokens: int = Field(ge=1)
+    """An answer that is cut here makes no row."""
+    seed: int
+    """Of the sampling, for servers that heed it."""
+    price_per_million_prompt: float | None = Field(None, ge=0)
+    price_per_million_completion: float | None = Field(None, ge=0)
+    """Prices of a million tokens, in the currency of your bill; None = unknown, and the cost is then unknown too."""
 
 
 class RuleSettings(Section):
@@ -241,6 +261,7 @@ class Curation(Section):
     """Flow 1: from sources to a gated dataset."""
 
     sources: dict[Key, SourceSpec]
+    synthesis: Synthesis
     rules: Rules
     passes: dict[Key, PassSpec]
     rebalance: RebalanceSettings
@@ -252,7 +273,7 @@ class Curation(Section):
         unknown = sorted(set(self.passes) - set(RULES))
         if unknown:
             raise ValueError(f"curation.passes names {unknown}; rules are {list(RULES)}")
-        known = {"ingest": "data/raw/examples.jsonl"} | {key: f"data/curated/{key}/examples.jsonl" for key in self.passes}
+        known = {FIRST: "data/synthesised/examples.jsonl"} | {key: f"data/curated/{key}/examples.jsonl" for key in self.passes}
         for key, item in self.passes.items():
             if known.get(item.prev) != item.prevfile or item.prev == key:
                 raise ValueError(
@@ -260,11 +281,11 @@ class Curation(Section):
                     f"prev must be one of {sorted(set(known) - {key})} and prevfile its examples.jsonl"
                 )
         after = {item.prev: key for key, item in self.passes.items()}
-        reached, place = [], "ingest"
+        reached, place = [], FIRST
         while (place := after.get(place, "")) and place not in reached:
             reached.append(place)
         if lost := sorted(set(self.passes) - set(reached)):
-            raise ValueError(f"curation.passes: {lost} do not stand in the one chain from ingest; each needs a prev of its own")
+            raise ValueError(f"curation.passes: {lost} do not stand in the one chain from {FIRST}; each needs a prev of its own")
         return self
 
     @property
