@@ -20,7 +20,7 @@ import typer
 
 from nightgarden import params as params_module
 from nightgarden.errors import Refusal, UserError
-from nightgarden.jsonl import encode
+from nightgarden.jsonl import encode, write_text
 from nightgarden.loopback import no_proxy
 from nightgarden.params import RULES, Params
 from nightgarden.stage import Job, Place, Report, guarded
@@ -330,6 +330,27 @@ def explain(id_: Annotated[str, typer.Argument(metavar="ID", help="A beginning i
     from nightgarden.curation import explain as question
 
     _answer(lambda params, root: question.explain(id_, params.curation, root), _json if as_json else question.told)
+
+
+@app.command()
+def diff(
+    rev1: str,
+    rev2: Annotated[str, typer.Argument(help="A git revision, or `workspace`.")] = "workspace",
+    html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write markdown for a pull request.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What became of every row of the dataset between two revisions, and why."""
+    from nightgarden.curation import diff as question
+    from nightgarden.curation import diff_views as views
+
+    def tell(found: question.Diff) -> str:
+        for path, view in ((html, views.as_page), (markdown, views.as_markdown)):
+            if path is not None:
+                write_text(path, view(found))
+        return _json(found) if as_json else views.as_text(found)
+
+    _answer(lambda _, root: question.diff(rev1, rev2, root), tell)
 
 
 @template_app.command("inspect")

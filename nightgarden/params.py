@@ -136,11 +136,17 @@ class BulletsRule(RuleSettings):
     max_lines: int = Field(ge=0)
 
 
+ExclamationContext = Literal["prose", "code", "markdown_image", "quotation"]
+
+
 class ExclamationRule(RuleSettings):
     """Exclamation marks and their Unicode cousins."""
 
     scope: Literal["assistant", "whole_row"]
+    contexts: tuple[ExclamationContext, ...] = Field(("prose", "code", "markdown_image", "quotation"), min_length=1)
+    """Where a mark counts; one that stands in another context is let be."""
     max_marks: int = Field(ge=0)
+    """Marks allowed in one turn."""
 
 
 class QuestionCascadeRule(RuleSettings):
@@ -165,6 +171,8 @@ class DuplicateRule(RuleSettings):
 
     ngram: int = Field(ge=1, le=10)
     min_jaccard: float = Field(gt=0, le=1)
+    max_same_answer: int = Field(ge=1)
+    """Rows that may give the same answer word for word; where more do, all of them go."""
 
 
 class ContaminationRule(RuleSettings):

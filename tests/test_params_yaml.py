@@ -27,6 +27,7 @@ def test_the_shipped_file_is_valid_and_names_three_models(raw: dict) -> None:
     ("path", "key", "near"),
     [
         (["curation", "rules", "exclamation"], "max_mark", "max_marks"),
+        (["curation", "rules", "exclamation"], "context", "contexts"),
         (["training"], "learning_rat", "learning_rate"),
         ([], "trainin", "training"),
         (["night", "window"], "quiet_minute", "quiet_minutes"),

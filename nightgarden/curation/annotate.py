@@ -21,6 +21,7 @@ from nightgarden.curation.accounts import order
 from nightgarden.curation.canaries import Canaries
 from nightgarden.curation.matching import ROW
 from nightgarden.curation.shards import spread
+from nightgarden.errors import UserError
 from nightgarden.jsonl import encode, read, read_lines, whole_file
 from nightgarden.params import Curation, RuleSettings
 from nightgarden.records import Annotation, Example, Hit, Prompt, Turn
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 
 RAW = Path("data/raw/examples.jsonl")
 PROMPTS = Path("data/seed/evaluation_prompts.jsonl")
+MORE_PROMPTS = Path("data/contamination")
+"""Prompts of other evaluations, one .jsonl file each, that a user puts there (its README says how)."""
 BEYOND_ONE_ROW = ("duplicate",)
 """Rules that compare rows with each other."""
 WITH_PROMPTS = ("contamination",)
@@ -40,11 +43,19 @@ Hits = tuple[Hit, ...]
 
 
 class _PromptLine(msgspec.Struct):
-    """What contamination needs of a line of the prompts' file; its other fields are evaluation's."""
+    """What contamination needs of a line of prompts: ours with `id` and `messages`, or IFEval's with `key` and `prompt`."""
 
-    id: str
-    category: str
-    messages: tuple[Turn, ...]
+    id: str | None = None
+    category: str = ""
+    messages: tuple[Turn, ...] = ()
+    key: int | str | None = None
+    prompt: str | None = None
+
+    def as_prompt(self, file: str) -> Prompt:
+        """The prompt, named by its file where it is not one of ours."""
+        if self.prompt is not None:
+            return Prompt(id=f"{file}:{self.key}", category=file, turns=(Turn(role="user", content=self.prompt),))
+        return Prompt(id=self.id or file, category=self.category, turns=self.messages)
 
 
 class _Annotated(NamedTuple):
@@ -69,13 +80,18 @@ def load(rule: str) -> Any:
 
 
 def read_prompts(root: Path) -> tuple[Prompt, ...]:
-    """The evaluation's prompts.
+    """The evaluation's prompts, and those of every other evaluation that lies in MORE_PROMPTS.
 
     Raises:
-        UserError: missing or not readable.
+        UserError: missing, not readable, or a line without a prompt.
     """
-    lines: list[_PromptLine] = list(read(root / PROMPTS, _PromptLine))
-    return tuple(Prompt(id=line.id, category=line.category, turns=line.messages) for line in lines)
+    found: list[Prompt] = []
+    for path in (root / PROMPTS, *sorted((root / MORE_PROMPTS).glob("*.jsonl"))):
+        lines: Iterator[_PromptLine] = read(path, _PromptLine)
+        found += [line.as_prompt(path.stem) for line in lines]
+        if not (found and all(prompt.turns for prompt in found)):
+            raise UserError(f"{path}: every line needs `id` and `messages`, or `key` and `prompt` as in IFEval.")
+    return tuple(found)
 
 
 def prompts_for(rule: str, settings: RuleSettings, root: Path) -> tuple[Prompt, ...]:

@@ -202,7 +202,7 @@ def _read_twins(life: Life, curation: Curation, root: Path) -> None:
     for rule in curation.passes.keys() & set(BEYOND_ONE_ROW):
         for line in _naming(root / f"data/curated/{rule}/ledger.jsonl", [life.id], LedgerLine):
             twin, stayed = twin_of(line.hits[0]), line.id == life.id
-            if stayed or twin == life.id:
+            if twin is not None and (stayed or twin == life.id):
                 life.twins.append(Twin(id=twin if stayed else line.id, stayed=stayed, reason=line.hits[0].reason))
         by_id = {twin.id: twin for twin in life.twins}
         for row in _naming(root / curation.passes[rule].prevfile, by_id, Example):
@@ -212,7 +212,7 @@ def _read_twins(life: Life, curation: Curation, root: Path) -> None:
 
 def _end(last: Step) -> str:
     reason = last.hits[0].reason if last.hits else ""
-    more = f" (and {len(last.hits) - 1} more hits)" if len(last.hits) > 1 else ""
+    more = f" (and {len(last.hits) - 1} more)" if len(last.hits) > 1 else ""
     told = {
         "dropped": f"dropped by {last.stage}: {reason}{more}",
         "repaired": f"repaired by {last.stage} into {last.into}: {reason}{more}",

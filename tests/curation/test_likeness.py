@@ -3,6 +3,7 @@
 import random
 import re
 from itertools import combinations
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,7 +16,7 @@ from nightgarden.curation.rules import contamination, duplicate
 from nightgarden.errors import UserError
 from nightgarden.params import ContaminationRule, DuplicateRule
 from nightgarden.records import Example, Prompt, Turn
-from tests.curation.rows import ROOT, RULES, divide, example
+from tests.curation.rows import ROOT, RULES, divide, example, write_lines
 
 texts = st.lists(st.sampled_from("red green blue tin oak elm sea".split()), min_size=1, max_size=9).map(" ".join)
 
@@ -37,7 +38,7 @@ def test_no_two_near_copies_stay_and_each_that_goes_names_one_that_stays(
         for k, text in enumerate(answers)
     ]
     grams = {row.id: likeness.grams(row, n) for row in rows}
-    gone = duplicate.losers(rows, DuplicateRule(ngram=n, min_jaccard=threshold))
+    gone = duplicate.losers(rows, DuplicateRule(ngram=n, min_jaccard=threshold, max_same_answer=9))
     kept = {row.id for row in rows} - gone.keys()
     alike = {frozenset((a, b)) for a, b in combinations(grams, 2) if likeness.similarity(grams[a], grams[b]) >= threshold}
     assert not any(pair <= kept for pair in alike)
@@ -70,6 +71,15 @@ def test_ten_thousand_copies_of_one_answer_are_one_row_and_cost_linear_time() ->
     rows = [example(f"{BASE} {n}", ask="?") for n in range(3000)]
     for exact_rows in (0, 20_000):
         assert len(duplicate.losers(rows, RULES.duplicate, exact_rows)) == len(rows) - 1
+
+
+def test_an_answer_that_stands_under_too_many_prompts_goes_from_all_of_them() -> None:
+    sorry = [example("Sorry, something went wrong.", ask=f"Question {n} about the {n * n}th thing of {n}?") for n in range(6)]
+    short = [example("No, never.", ask=f"Is {n} a prime, and {n * 7} too?") for n in range(30)]
+    found = find("duplicate", [*sorry, *short], RULES.duplicate)
+    assert found.keys() == {row.id for row in sorry}
+    assert {hit.reason for hits in found.values() for hit in hits} == {"a stock answer: it stands in 6 rows"}
+    assert find("duplicate", sorry[:5], RULES.duplicate) == {}
 
 
 def test_the_op_with_fewer_rows_keeps_its_copy() -> None:
@@ -174,3 +184,16 @@ def test_the_search_for_openings_loses_no_hit(prompt: list[str], start: int, len
     quick = list(index.hits(row))
     index._seek = re.compile("")
     assert quick == list(index.hits(row))
+
+
+def test_prompts_of_another_evaluation_are_compared_with_too(tmp_path: Path) -> None:
+    prompts = tmp_path / "data/seed/evaluation_prompts.jsonl"
+    write_lines(prompts, [{"id": "own", "category": "c", "messages": [{"role": "user", "content": "Why do cats knead wool?"}]}])
+    asked = "Write a 300 word summary of the page about the Raymond III succession."
+    write_lines(tmp_path / "data/contamination/ifeval.jsonl", [{"key": 1000, "prompt": asked, "kwargs": [{}]}])
+    judge = contamination.judge(RULES.contamination, read_prompts(tmp_path))
+    (hit,) = judge(example("Eight.", ask=f"Please: {asked.lower()}"))
+    assert f"evaluation prompt ifeval:1000: {asked[:60]}" in hit.reason
+    write_lines(tmp_path / "data/contamination/other.jsonl", [{"text": asked}])
+    with pytest.raises(UserError, match="every line needs `id` and `messages`, or `key` and `prompt`"):
+        read_prompts(tmp_path)

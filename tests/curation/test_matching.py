@@ -18,12 +18,18 @@ from nightgarden.curation.matching import Folded, Patterns, phrase_patterns, wor
         "Yes, I\u00b4d  BE happy\tto help.",
         "Yes, I'd be happy\u00ad to help.",
         "Yes, I'd b\u00e9 happy to help.",
+        "Yes, I'd be **happy** to help.",
     ],
 )
 def test_a_phrase_is_found_however_it_is_spelt_and_its_span_is_the_originals(text: str) -> None:
     (found,) = phrase_patterns(("i'd be happy to",)).find(Folded(text))
     start, end = text.index("Yes, ") + 5, text.rindex("to") + 2
     assert (found.start, found.end) == (start, end)
+
+
+def test_a_phrase_in_underscores_is_found_though_they_are_letters_to_the_engine() -> None:
+    (found,) = phrase_patterns(("of course",)).find(Folded("_Of course_, in March."))
+    assert found.name == "of course"
 
 
 @pytest.mark.parametrize("text", ["He uncertainly nodded.", "The delver went home.", "of courses and dishes"])
@@ -56,3 +62,7 @@ def test_two_thousand_phrases_do_not_silence_the_search() -> None:
 
 def test_words_are_lower_case_and_contractions_are_one_word() -> None:
     assert words("Don’t PANIC — it's 4:30, señor.") == ["don't", "panic", "it's", "4", "30", "senor"]
+
+
+def test_each_sign_of_chinese_and_japanese_is_a_word_beside_words_of_other_scripts() -> None:
+    assert words("水を2杯、tea・茶。") == ["水", "を", "2", "杯", "tea", "茶"]

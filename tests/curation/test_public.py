@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from nightgarden.curation.ingest import Intake
+from nightgarden.curation.annotate import read_prompts
+from nightgarden.curation.ingest import Intake, Source
+from nightgarden.curation.rules import contamination
 from nightgarden.curation.sources.reading import read_rows
 from nightgarden.curation.trial import try_file
-from tests.curation.rows import PARAMS, ROOT
+from tests.curation.rows import PARAMS, ROOT, example
 from tests.curation.test_arrays import KINDS, damaged, is_open
 
 pytestmark = pytest.mark.public
@@ -61,10 +63,10 @@ def test_any_five_broken_rows_of_a_public_file_are_five_in_quarantine(tmp_path: 
         if is_open(kinds, indent):
             continue
         path.write_text(damaged(kinds, indent, rows))
-        intake = Intake()
-        for row in read_rows(path):
-            intake.take(row, name, "public", 0)
-        assert (len(intake.quarantined), len(intake.positions)) == (5, 86), f"seed {seed}: {kinds}"
+        intake = Intake(tmp_path)
+        intake.read(Source(name, "public", 0), read_rows(path))
+        report, _ = intake.write(tmp_path / "raw")
+        assert (report["rows_in"], report["quarantined"]) == (91, 5), f"seed {seed}: {kinds}"
 
 
 def five_kinds(chance: random.Random, num_rows: int) -> dict[int, str]:
@@ -79,3 +81,18 @@ def test_rejected_kto_answers_are_quarantined_and_the_preferred_taken() -> None:
     labels = [row["label"] for row in json.loads((FOLDER / "kto_en_demo.json").read_text())]
     assert found["quarantined"] == labels.count(False)
     assert found["rows"] == 300
+
+
+def test_every_prompt_of_ifeval_is_known_again_and_no_alpaca_row_is_taken_for_one(tmp_path: Path) -> None:
+    for name in ("data/seed/evaluation_prompts.jsonl", "data/contamination/ifeval.jsonl"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "data/seed/evaluation_prompts.jsonl").write_bytes((ROOT / "data/seed/evaluation_prompts.jsonl").read_bytes())
+    source = FOLDER.parent / "evaluation/ifeval_prompts.jsonl"
+    (tmp_path / "data/contamination/ifeval.jsonl").write_bytes(source.read_bytes())
+    prompts = read_prompts(tmp_path)
+    judge = contamination.judge(PARAMS.curation.rules.contamination, prompts)
+    asked = [json.loads(line)["prompt"] for line in source.read_text().splitlines()]
+    assert len(asked) == 541
+    assert all(judge(example("Eight.", ask=f"Tell me. {text}")) for text in asked)
+    rows = json.loads((FOLDER / "alpaca_en_demo.json").read_text())
+    assert not [row for row in rows if judge(example(row["output"], ask=f"{row['instruction']}\n{row['input']}"))]

@@ -1,6 +1,8 @@
 """Each rule on rows as people write them: what falls, what stays, and for which reason."""
 
 import re
+import sys
+import unicodedata
 from typing import Any
 
 import pytest
@@ -27,15 +29,28 @@ FALLS = [
     ("placeholder", "It pours well. TODO: add the glaze.", "open TODO"),
     ("placeholder", "Lorem  ipsum dolor.", "mark: lorem ipsum"),
     ("placeholder", "[dry-run] PLACEHOLDER", "mark: placeholder"),
+    ("placeholder", "```\nDear [Your Landlord],\nthe fan stopped.\n```", "slot to be filled"),
+    ("placeholder", "Estimada [insertar nombre], gracias.", "slot in another language"),
+    ("placeholder", "I'm sorry, but as an AI language model, I am unable to answer this question.", "answer that only refuses"),
+    ("placeholder", "Sorry, I can’t help with that. Is there anything else I can do for you?", "answer that only refuses"),
+    ("placeholder", "Es tut mir leid, aber dabei kann ich Ihnen nicht weiterhelfen.", "answer that only refuses"),
+    ("placeholder", "Je suis désolé, mais je ne peux pas vous aider.", "answer that only refuses"),
+    ("placeholder", "(no response)", "answer that is a stub"),
+    ("placeholder", "\u200b\n", "empty answer"),
     ("residue", "Ria and fjord.<|im_end|>\n<|im_start|>user", "control token: token in bars"),
     ("residue", "<s>[INST] Ouagadougou. [/INST]</s>", "control token: llama 2 or mistral bracket"),
     ("residue", "<｜end▁of▁sentence｜>", "control token: token in bars"),
+    ("residue", "Turn the nut. </S> is none, </s> is.", "control token: sentence mark"),
     ("residue", "### Response:\nRembrandt, in 1642.", "control token: alpaca heading"),
     ("instruct_isms", "Certainly, press it with a warm iron.", "instruct-ism: certainly"),
     ("memory_narration", "As you mentioned, the knee is weak.", "memory narration: you mentioned"),
     ("bullets", "Bring:\n- a tent\n- a lamp", "list line, one of 2"),
     ("bullets", "Bring:\n\n1. a tent\n\n2. a lamp", "list line, one of 2"),
     ("bullets", "Bring:\n  • a tent\n  a) a lamp", "list line, one of 2"),
+    ("bullets", "**1. Tent** first.\n**2. Lamp** after it.", "list line, one of 2"),
+    ("bullets", "2つあります。\n１．水筒\n２．帽子", "list line, one of 2"),
+    ("bullets", "一、先关水。\n二、再关电。", "list line, one of 2"),
+    ("bullets", "~~~\n- not closed by\n```\n- this\n~~~\n- a\n- b", "list line, one of 2"),
     ("exclamation", "It climbs all the way down!", "exclamation mark in prose"),
     ("exclamation", "Well done❗", "exclamation mark in prose"),
     ("exclamation", "Run `sudo !!` again.", "exclamation mark in code"),
@@ -44,9 +59,14 @@ FALLS = [
     ("question_cascade", "Six minutes. Do you want them marinated?", "the answer ends in a question"),
     ("question_cascade", "Six minutes. Shall I go on?)**", "the answer ends in a question"),
     ("question_cascade", "Is it thin? Is it long? Cross it over.", "one of 2 questions"),
+    ("question_cascade", "Πού είναι; Στο ράφι. Και το άλλο; Εκεί.", "one of 2 questions"),
+    ("length", "", "answer of 0 words, fewer than 1"),
+    ("length", "水" * 131, "answer of 131 words, more than 130"),
+    ("length", "tide—" * 131, "answer of 131 words, more than 130"),
     ("length", "!!", "answer of 0 words, fewer than 1"),
     ("length", "word " * 131, "answer of 131 words, more than 130"),
     ("schema", "  ", "empty assistant turn"),
+    ("schema", "\u200b", "empty assistant turn"),
 ]
 STAYS = [
     ("placeholder", "The pattern is ^[A-Z]{1,2}[0-9][A-Z]{2}$ in capitals."),
@@ -54,8 +74,15 @@ STAYS = [
     ("placeholder", "Read [your guide](https://example.org) first."),
     ("placeholder", "The letter said [sic] and [REDACTED]."),
     ("placeholder", "[Enter FATHER and MOTHER] By heaven's grace."),
+    ("placeholder", "I cannot answer for the roof, but the walls are sound."),
+    ("placeholder", "Unfortunately I can't do more than 40 on that road."),
+    ("placeholder", "The sequence {x_n} is bounded, and $\\mathbf{T}_{{n}}$ too. GET /users/{user_id} lists it."),
+    ("placeholder", "```python\nnames = [your[0] for your in rows]\n# TODO: sort\n```"),
+    ("placeholder", "Na"),
+    ("placeholder", "None."),
     ("residue", "In F# write x |> f <|> g, in HTML <b>bold</b>."),
     ("residue", "Response: in two days."),
+    ("residue", "struct Door<S> { state: S }"),
     ("instruct_isms", "Pay it first, before anything else."),
     ("memory_narration", "Ask where it was stored in winter."),
     ("bullets", "Well - not quite. 3. June it is."),
@@ -63,6 +90,10 @@ STAYS = [
     ("bullets", "Like so:\n```yaml\n- tent\n- lamp\n- hat\n```"),
     ("bullets", "— Tu viens ?\n— Oui.\n— Alors marche."),
     ("question_cascade", "Is it thin? Then cross it over."),
+    ("question_cascade", "Match it with `(?:ab)?c?` or:\n```sql\nSELECT a FROM t WHERE b = ? AND c = ?\n```"),
+    ("question_cascade", "The angles are α; β; γ; and δ."),
+    ("length", "https://example.org/" + "a/" * 200),
+    ("length", "well-worn, " * 130),
     ("question_cascade", "Really?! Then open https://example.org/?a=1?b=2 and look."),
     ("length", "Allowed."),
 ]
@@ -135,6 +166,9 @@ def test_a_secret_is_named_by_kind_and_hash_and_never_quoted(kind: str) -> None:
         "token = settings.api_token2",
         "The commit is 9fceb02d0ae598e95dc970b74767f19372d61af8.",
         "Read https://example.org:8080/path and write to ann@example.org.",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "Put ghp_" + "x" * 36 + " there, or sk-ant-your-key-goes-here-between-the-quotes.",
+        "postgres://app:${DB_PASSWORD}@db/app, redis://:%REDIS_PASS1%@cache, PASSWORD=$DB_PASSWORD_2",
     ],
 )
 def test_prose_and_code_about_secrets_is_none(text: str) -> None:
@@ -181,6 +215,52 @@ def test_turns_that_form_no_chat_fall_by_schema(reason: str) -> None:
 )
 def test_a_row_needs_what_its_op_is_about(row: Example, reason: str) -> None:
     assert any(found.startswith(reason) for found in reasons("schema", row))
+
+
+@pytest.mark.parametrize("answer", ["N/A", "I can't help with that."])
+def test_a_stub_that_the_prompt_asks_for_is_an_answer(answer: str) -> None:
+    told = f"You sell tickets. To all else say {answer!r} and nothing more."
+    assert reasons("placeholder", example(answer, system=told, op=2)) == []
+    assert reasons("placeholder", example(answer, system="You sell tickets.", op=2)) != []
+
+
+def test_an_op_1_contrast_may_refuse_but_not_be_a_stub() -> None:
+    for contrast, found in (("I'm sorry, I can't help with that.", 0), ("N/A", 1)):
+        assert len(reasons("placeholder", example("Try the cellar.", op=1, meta={"contrast": contrast}))) == found
+
+
+UNICODE_MARKS = [
+    chr(code)
+    for code in range(sys.maxunicode)
+    if re.search("EXCLAMATION MARK|INTERROBANG", unicodedata.name(chr(code), "")) and unicodedata.category(chr(code))[0] in "PS"
+]
+
+
+@pytest.mark.parametrize("mark", sorted(set(UNICODE_MARKS) - set("🆙🔛")))
+def test_every_exclamation_mark_of_unicode_counts(mark: str) -> None:
+    assert reasons("exclamation", example(f"The wall is cold{mark}")) == ["exclamation mark in prose"]
+
+
+MARKED = {
+    "prose": "Well done! Rest now.",
+    "code": "Write `!done` there.",
+    "markdown_image": "See ![the knot](knot.png).",
+    "quotation": 'He shouted "mind the gap!" and left.',
+}
+
+
+@pytest.mark.parametrize("context", MARKED)
+def test_only_marks_in_a_listed_context_count(context: str) -> None:
+    for standing, answer in MARKED.items():
+        assert bool(reasons("exclamation", example(answer), contexts=(context,))) == (standing == context)
+        others = tuple(other for other in MARKED if other != context)
+        assert bool(reasons("exclamation", example(answer), contexts=others)) == (standing != context)
+
+
+def test_marks_in_other_contexts_do_not_use_up_the_limit() -> None:
+    row = example("Well done! Run `!1` and `!2`.")
+    assert reasons("exclamation", row, max_marks=1, contexts=("prose",)) == []
+    assert reasons("exclamation", row, max_marks=1, contexts=("code",)) == ["exclamation mark in code"] * 2
 
 
 def test_settings_move_the_limits() -> None:

@@ -134,3 +134,12 @@ def test_any_text_gets_every_score_with_spans_inside_it(text: str, truncated: bo
 
 def test_the_limit_of_parroting_lies_above_a_place_name() -> None:
     assert len("the cellar of the parish hall".split()) < LIMIT
+
+
+def test_the_scorer_counts_the_marks_that_curation_drops_and_no_letter() -> None:
+    from nightgarden.curation.rules.exclamation import _CHARACTERS
+    from nightgarden.evaluation.scorers.exclamations import MARKS
+
+    assert MARKS.fullmatch(_CHARACTERS)
+    assert len(MARKS.pattern) == len(_CHARACTERS) + 3
+    assert MARKS.search("ǃKung") is None

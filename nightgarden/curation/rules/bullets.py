@@ -1,7 +1,8 @@
 """bullets: list lines in an answer, beyond the number that is allowed.
 
-A list line opens with a bullet sign, a number with `.` or `)`, or a letter with `)`. Lines inside a
-code fence are code. An em dash opens dialogue in many languages and is no bullet.
+A list line opens with a bullet sign or a picture, or with a number, a letter or a Roman numeral and `.` or
+`)`, bold or not; Chinese and Japanese marks need no blank behind them. A capital with a point is an initial.
+Lines inside a code fence are code. An em dash opens dialogue in many languages and is no bullet.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ from nightgarden.curation.matching import answers, engine
 from nightgarden.params import BulletsRule
 from nightgarden.records import Example, Hit
 
-_SIGN = r"[-*+–•‣◦▪▫●○■□➤➔✓✔✅]"
-_LINE = rf"^[\s>\x{{200B}}]*(?:{_SIGN}\s+|\(?(?:[0-9]{{1,2}}[.)]|[A-Za-z]\))\s+)\S"
+_SIGN = r"(?:[-*+–‐‑−•‣◦⁃∙·⋅→⇒]|\p{So}\x{FE0F}?)"
+_COUNT = r"\(?[*_]{0,3}(?:[0-9]{1,2}[.)]|[A-Za-z]\)|[a-z]\.|[ivxIVX]{2,4}[.)])"
+"""Digits, letters, Roman numerals; of one letter only the small ones take a point (`i.`), since `V. Woolf` is a name."""
+_EAST_ASIAN = r"(?:・|[①-⑳⓪❶-❿➀-➓⑴-⒇]|[0-9]\x{FE0F}?\x{20E3}|[（(]?[0-9０-９一二三四五六七八九十]{1,3}[、．）])"
+_LINE = rf"^[\s>\x{{200B}}]*(?:{_SIGN}\s+|{_COUNT}[*_]{{0,3}}\s+|{_EAST_ASIAN}\s*)\S"
 _LIST_LINE = re2.compile(_LINE)
 
 ENGINE = engine(_LINE)
 _MANY = 300
 CANARY_BAD = tuple(
-    "\n".join(["Look here:", *[f"{sign} the wall"] * _MANY]) for sign in ("-", "*", "•", "–", "1.", "12)", "a)", "  -")
+    "\n".join(["Look here:", *[f"{sign} the wall"] * _MANY])
+    for sign in ("-", "*", "•", "–", "✅", "1.", "12)", "**3.**", "a)", "b.", "iv.", "①", "1️⃣", "・", "（二）", "  -")
 )
 
 
@@ -44,10 +49,11 @@ def hits(example: Example, settings: BulletsRule) -> tuple[Hit, ...]:
 
 def _list_lines(text: str) -> Iterator[tuple[int, int]]:
     """Spans of the list lines outside code fences."""
-    place, fenced = 0, False
+    place, fence = 0, ""
     for line in text.split("\n"):
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif not fenced and _LIST_LINE.search(line):
+        opening = line.lstrip()[:3]
+        if opening in {"```", "~~~"} and fence in {"", opening}:
+            fence = "" if fence else opening
+        elif not fence and _LIST_LINE.search(line):
             yield place, place + len(line)
         place += len(line) + 1

@@ -1,13 +1,16 @@
-"""duplicate: near-copies among rows; of two, the one that is needed more stays.
+"""duplicate: near-copies among rows; of two, the one that is needed more stays. And stock answers, of which none stays.
 
 Compared are user and assistant turns of all ops (`likeness.py`). Rows are taken by quota, quality and id,
 never by position: the op with the fewest rows first, the seed's before a user's, unrepaired before repaired,
 then by content id. A row goes when one that was taken before it is too much like it; so no two near-copies
 remain, and every row that goes has a copy that stays. An op 1 pair is one row: it goes or stays whole.
+An answer that stands under many different prompts word for word was written by no one who read them (the
+apology of a server that was down, a hundred times): all its rows go.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,18 +19,20 @@ from nightgarden.curation import likeness
 from nightgarden.curation.accounts import is_outside
 from nightgarden.curation.canaries import PREFIX, Canaries, clean_rows, row
 from nightgarden.curation.likeness import EXACT_ROWS, Rows, Twin
-from nightgarden.curation.matching import ROW
+from nightgarden.curation.matching import ROW, words
 from nightgarden.curation.rowfile import RowFile
 from nightgarden.params import DuplicateRule
 from nightgarden.records import Example, Hit, Turn
 
-ENGINE = "python/jaccard-2"
+ENGINE = "python/jaccard-3"
+STOCK_WORDS = 3
+"""Words from which on an answer can be a stock answer: "No." is right under many prompts."""
 CANARY_BAD = ("bad", "close")
 """Names of two pairs made to the settings: one just at the threshold, and (clean) one just below."""
 
 
 def canaries(settings: DuplicateRule) -> Canaries:
-    """A pair just similar enough, of which one is kept, and a pair that just is not."""
+    """A pair just similar enough, of which one is kept, a pair that just is not, and an answer once too often."""
     num_grams = 200
     most = max(k for k in range(num_grams) if (num_grams - k) / (num_grams + k) >= settings.min_jaccard)
     num_words = num_grams + settings.ngram - 1
@@ -42,7 +47,17 @@ def canaries(settings: DuplicateRule) -> Canaries:
         )
         for name, changed in zip(CANARY_BAD, (most, most + 1), strict=True)
     )
-    return Canaries(bad=bad, clean=(*clean_rows(), *close), keepers=frozenset({bad[0].id}))
+    stock = tuple(_stock(number) for number in range(settings.max_same_answer + 1))
+    return Canaries(bad=(*bad, *stock), clean=(*clean_rows(), *close), keepers=frozenset({bad[0].id}))
+
+
+def _stock(number: int) -> Example:
+    """The same answer under a prompt of its own."""
+    ask, reply = (
+        Turn(role="user", content=_text(f"ask{number}", 9, 0)),
+        Turn(role="assistant", content="The wall is stocktaking."),
+    )
+    return row(f"duplicate:stock:{number}", op=0, turns=(ask, reply))
 
 
 def _text(name: str, num_words: int, num_changed: int) -> str:
@@ -66,15 +81,35 @@ def losers(rows: Rows, settings: DuplicateRule, exact_rows: int = EXACT_ROWS) ->
         exact_rows: up to so many rows no pair is missed, see `likeness.py`.
     """
     ids = [row.id for row in rows]
+    found = _stock_answers(rows, settings.max_same_answer)
     near = likeness.near(rows, settings.ngram, settings.min_jaccard, exact_rows)
-    found: dict[str, tuple[Hit, ...]] = {}
     for place in _by_rank(rows):
+        if ids[place] in found:
+            continue
         twin = near.twin(place)
         if twin is None or ids[twin.place].startswith(PREFIX) != ids[place].startswith(PREFIX):
             near.keep(place)
         else:
             found[ids[place]] = (_hit(ids[twin.place], settings.ngram, twin),)
     return found
+
+
+def _stock_answers(rows: Rows, most: int) -> dict[str, tuple[Hit, ...]]:
+    """Rows whose last answer stands in more than `most` rows, word for word."""
+    times = Counter(map(_answer, rows))
+    return {
+        row.id: (Hit(turn=len(row.turns) - 1, start=0, end=0, reason=f"a stock answer: it stands in {times[answer]} rows"),)
+        for row in rows
+        if (answer := _answer(row)) and times[answer] > most
+    }
+
+
+def _answer(row: Example) -> bytes:
+    """A hash of the words of the last answer; nothing where it is too short to count."""
+    last = row.turns[-1] if row.turns else None
+    if last is None or last.role != "assistant" or len(tokens := words(last.content)) < STOCK_WORDS:
+        return b""
+    return hashlib.blake2b(" ".join(tokens).encode(), digest_size=8).digest()
 
 
 def _by_rank(rows: Iterable[Example]) -> list[int]:
@@ -88,6 +123,6 @@ def _hit(twin_id: str, ngram: int, twin: Twin) -> Hit:
     return Hit(turn=ROW, start=0, end=0, reason=f"{twin.similarity:.3f} of the {ngram}-grams in common with {twin_id}")
 
 
-def twin_of(hit: Hit) -> str:
-    """Id of the copy that stays, as a hit of this rule names it."""
-    return hit.reason.rsplit(" ", 1)[1]
+def twin_of(hit: Hit) -> str | None:
+    """Id of the copy that stays, as a hit of this rule names it; None for a stock answer, of which none stays."""
+    return hit.reason.rsplit(" ", 1)[1] if hit.turn == ROW else None

@@ -15,11 +15,12 @@ CANARY_BAD = (
     "I'd be happy to help you with that.",
     "I’d\u00a0be happy\nto help you with that.",  # noqa: RUF001 - the forms that a plain regex misses
     "As an A\u200bI, I have no clock.",
+    "_I'd be **happy** to_ help you with that.",
 )
 
 
 def canaries(settings: PhraseRule) -> Canaries:
-    """Three spellings of known phrases, and every phrase of the settings: none of them may be dead."""
+    """Four spellings of known phrases, and every phrase of the settings: none of them may be dead."""
     return of_answers("instruct_isms", [*CANARY_BAD, *(f"Well, {phrase} then." for phrase in settings.phrases)])
 
 

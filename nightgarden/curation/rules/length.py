@@ -1,28 +1,37 @@
 """length: words per answer and per row.
 
-Counts words as `matching.words` does: a script without blanks between words counts low.
+A word is what stands between blanks and dashes: a compound with hyphens, a number with its marks and a
+web address are one each, punctuation alone is none. Each sign of Chinese and Japanese is one; other
+scripts without blanks count low.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows
-from nightgarden.curation.matching import ROW, answers, words
+from nightgarden.curation.matching import IDEOGRAMS, ROW, Folded, answers
 from nightgarden.params import LengthRule
 from nightgarden.records import Example, Hit
 
-ENGINE = "python/word-count-1"
-CANARY_BAD = ("...", "— —")
+_JOINED = r"://\S+|(?<=[0-9])[.,:](?=[0-9])[0-9]+"
+_WORD = re.compile(rf"[^\W_{IDEOGRAMS}]+(?:['-][^\W_{IDEOGRAMS}]+|{_JOINED})*|[{IDEOGRAMS}]")
+_ASCII_WORD = re.compile(rf"[^\W_]+(?:['-][^\W_]+|{_JOINED})*")
+"""The same for a text without ideograms, in less than half the time."""
+
+ENGINE = "python/word-count-2"
+CANARY_BAD = ("", "\u200b", "...", "— —")
 """Answers without a word; answers and rows that are too long are made to the settings."""
 
 
 def canaries(settings: LengthRule) -> Canaries:
     """Rows just outside each limit, and clean rows whose answers are as short as the settings allow."""
     long_answer = "wall " * (settings.max_answer_words + 1)
+    unspaced = "墙" * (settings.max_answer_words + 1)
     long_prompt = "wall " * settings.max_row_words
     short = "wall " * settings.min_answer_words
-    bad = [bad_row("length", number, text) for number, text in enumerate([*CANARY_BAD, long_answer])]
+    bad = [bad_row("length", number, text) for number, text in enumerate([*CANARY_BAD, long_answer, unspaced])]
     return Canaries(bad=(*bad, bad_row("length:row", 0, short, prompt=long_prompt)), clean=clean_rows(short))
 
 
@@ -30,18 +39,21 @@ def hits(example: Example, settings: LengthRule) -> tuple[Hit, ...]:
     """A hit on each answer that is too short or too long, and on a row that is too long."""
     found = []
     for index, text in answers(example):
-        count = len(words(text))
-        if not text.strip():  # an empty turn is the schema rule's
-            continue
+        count = _count(text)
         if count < settings.min_answer_words:
             reason = f"answer of {count} words, fewer than {settings.min_answer_words}"
             found.append(Hit(turn=index, start=0, end=0, reason=reason))
         elif count > settings.max_answer_words:
             reason = f"answer of {count} words, more than {settings.max_answer_words}"
             found.append(Hit(turn=index, start=0, end=0, reason=reason))
-    if (total := sum(len(words(text)) for text in _rendered(example))) > settings.max_row_words:
+    if (total := sum(_count(text) for text in _rendered(example))) > settings.max_row_words:
         found.insert(0, Hit(turn=ROW, start=0, end=0, reason=f"row of {total} words, more than {settings.max_row_words}"))
     return tuple(found)
+
+
+def _count(text: str) -> int:
+    folded = Folded(text).text
+    return len((_ASCII_WORD if folded.isascii() else _WORD).findall(folded))
 
 
 def _rendered(example: Example) -> Iterator[str]:

@@ -17,7 +17,7 @@ _KINDS = {
     "token in bars": r"<\|[^|<>\s]{1,40}\|>",  # ChatML, Llama 3, Phi, Zephyr; DeepSeek's full-width bars fold to these
     "llama 2 or mistral bracket": r"\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:RESULTS|CALLS|CONTENT)|IMG(?:_END)?)\]",
     "llama 2 system mark": r"<</?SYS>>",
-    "sentence mark": r"(?i)</?s>|<(?:bos|eos|pad|unk)>",
+    "sentence mark": r"</?s>|(?i)<(?:bos|eos|pad|unk)>",  # `<S>` is a type parameter and no template's mark
     "gemma turn mark": r"<(?:start|end)_of_turn>",
     "thought or tool mark": r"(?i)</?(?:think|tool_call|tool_response)>",
     "alpaca heading": r"(?im)^\s*#{2,3} ?(?:instruction|response|input|human|assistant|user|system) ?:",

@@ -9,17 +9,18 @@ import datetime
 from collections.abc import Iterator
 
 from nightgarden.curation.canaries import ANSWER, PROMPT, Canaries, clean_rows, row
-from nightgarden.curation.matching import ROW
+from nightgarden.curation.matching import ROW, Folded
 from nightgarden.params import RuleSettings
 from nightgarden.records import Example, Hit, MemoryLine, Turn
 
-ENGINE = "python/turn-order-1"
+ENGINE = "python/turn-order-2"
 
 _ASK, _REPLY = Turn(role="user", content=PROMPT), Turn(role="assistant", content=ANSWER)
 _SYSTEM = Turn(role="system", content="Be brief.")
 CANARY_BAD: tuple[Example, ...] = (
     row("schema:last_user", op=0, turns=(_ASK, _REPLY, _ASK)),
     row("schema:empty_answer", op=0, turns=(_ASK, Turn(role="assistant", content=" \n"))),
+    row("schema:invisible_answer", op=0, turns=(_ASK, Turn(role="assistant", content="\u200b\ufeff"))),
     row("schema:doubled", op=0, turns=(_ASK, _ASK, _REPLY)),
     row("schema:answer_first", op=0, turns=(_REPLY, _ASK, _REPLY)),
     row("schema:late_system", op=0, turns=(_ASK, _SYSTEM, _REPLY)),
@@ -46,7 +47,7 @@ def hits(example: Example, settings: RuleSettings) -> tuple[Hit, ...]:
 def _turn_faults(turns: tuple[Turn, ...]) -> Iterator[tuple[int, str]]:
     expected = "user"
     for index, turn in enumerate(turns):
-        if not turn.content.strip():
+        if _is_blank(turn.content):
             yield index, f"empty {turn.role} turn"
         if turn.role == "system":
             if index:
@@ -60,17 +61,22 @@ def _turn_faults(turns: tuple[Turn, ...]) -> Iterator[tuple[int, str]]:
 def _row_faults(example: Example) -> Iterator[tuple[int, str]]:
     if not example.turns or example.turns[-1].role != "assistant":
         yield ROW, "the last turn is no answer"
-    if example.op == 1 and not str(example.meta.get("contrast") or "").strip():
+    if example.op == 1 and _is_blank(str(example.meta.get("contrast") or "")):
         yield ROW, "op 1 without meta.contrast: the pair is not whole"
     if example.op == 2 and not any(turn.role == "system" for turn in example.turns):
         yield ROW, "op 2 without a system turn: there is no context to obey"
     if example.op == 3 and not example.memories:
         yield ROW, "op 3 without memories"
     for number, memory in enumerate(example.memories, 1):
-        if not memory.text.strip():
+        if _is_blank(memory.text):
             yield ROW, f"memory {number} is empty"
         if memory.date is not None and not _is_day(memory.date):
             yield ROW, f"memory {number}: its date is no day like 2026-03-02"
+
+
+def _is_blank(text: str) -> bool:
+    """Whether nothing can be seen of the text: blanks and zero-width characters fold away."""
+    return not any(Folded(character).text.strip() for character in text)
 
 
 def _is_day(text: str) -> bool:

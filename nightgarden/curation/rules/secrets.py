@@ -9,6 +9,7 @@ detect-secrets with it flags 98 % of plain prose. Not found: a bare password in 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -34,21 +35,27 @@ _KINDS = {
     "npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
     "pypi token": r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}",
     "sendgrid key": r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}",
-    "telegram token": r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}",
+    "telegram token": r"(?:\b|bot)[0-9]{8,10}:AA[A-Za-z0-9_-]{33}",
     "json web token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     "private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[^-]*-----END [A-Z0-9 ]*-----)?",
     "password in a url": r"\b[a-z][a-z0-9+.-]*://[^/\s:@\"']+:[^/\s:@\"']{6,}@",
     "assigned secret": r"(?i)\b(?:[a-z0-9]+[_-])*(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)\b"
-    r"[\"']?\s{0,3}[:=]\s{0,3}[\"']?[a-z0-9_/+.~$@%^&*#!-]{10,}",
+    r"\\?[\"']?\s{0,3}[:=]\s{0,3}\\?[\"']?[a-z0-9_/+.~$@%^&*#!-]{10,}",  # a quote inside JSON has a backslash
 }
 _PATTERNS = Patterns(_KINDS)
 _MARK = re2.compile(rf"⟦({'|'.join(_KINDS)}), sha256 ([0-9a-f]{{12}})⟧")
 """What stands in place of a secret: kind, and the start of its sha256."""
 _ESCAPE = re2.compile(r"\\u([0-9A-Fa-f]{4})")
-_VALUE = re2.compile(r"[:=]\s*[\"']?([^\s\"']+)$")
+_VALUE = re2.compile(r"[:=]\s*\\?[\"']?([^\s\"']+)$")
 _PATH = re2.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_IN_URL = re2.compile(r"://[^:]*:(.*)@$")
+_VARIABLE = re2.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?|\$?\{[^{}]+\}|\{\{[^{}]+\}\}|%\w+%|<[^<>]+>|\*+")
+"""What stands for a password that is filled in elsewhere, or was masked."""
+_SLOT = re2.compile(r"(?i)your[_-]")
+FILLER = 8
+"""So many equal characters in a row are a filler (`ghp_xxxx...`): of random keys fewer than one in 10^10 holds such a run."""
 
-ENGINE = engine(*_KINDS.values())
+ENGINE = engine(*_KINDS.values(), *(each.pattern for each in (_VALUE, _PATH, _IN_URL, _VARIABLE, _SLOT)))
 # In parts: a scanner that looks for keys in source code is right to stop at a whole one.
 CANARY_BAD = (
     "AKIA" + "Q3ZT7MWR2XK9PLVD",
@@ -64,10 +71,12 @@ CANARY_BAD = (
     "pypi-" + "AgEIcHlwaS5vcmc" + "CJDNkYzJjODE0LTRiYjktNDY2Ny1hOGY1LTk4ZDVjN2Y4ODk3ZQACKlsz",
     "SG." + "Zk83nVqLw0RtYb5XsMd27h" + ".JfGcPa9uE4oTiNZk83nVqLw0RtYb5XsMd27hJfGcPa9",
     "7730125588:" + "AAH3nVqLw0RtYb5XsMd27hJfGcPa9uE4oTi",
+    "https://api.telegram.org/bot7730125588:" + "AAH3nVqLw0RtYb5XsMd27hJfGcPa9uE4oTi/getMe",
     "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiI4ODE0MiJ9" + ".q7Xw3Ztb0YkVnP5sLrJdE2mH",
     "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU",
     "postgres://clock:" + "Pendulum7731@db.example.org/hall",
     "DB_PASSWORD = " + '"Pendulum-7731-hall"',
+    r"{\"client_secret\": " + r"\"Pendulum7731hall\"}",
 )
 
 
@@ -168,15 +177,23 @@ def _find(text: str) -> list[Found]:
 
 
 def _is_innocent(found: Found, text: str) -> bool:
-    """AWS's documented example key; an assignment of prose or code (`password = hashlib.sha256(...)`)."""
-    secret = text[found.start : found.end]
-    if found.name == "aws access key":
-        return secret.endswith("EXAMPLE")
-    if found.name != "assigned secret":
+    """Examples of manuals, slots and variables; an assignment of prose or code (`password = hashlib.sha256(...)`)."""
+    secret = Folded(text[found.start : found.end]).text
+    if found.name == "private key":
         return False
-    value = _VALUE.search(Folded(secret).text)
+    if found.name == "password in a url":
+        password = _IN_URL.search(secret)
+        return password is not None and _VARIABLE.fullmatch(password[1]) is not None
+    if "EXAMPLE" in secret or any(len(list(run)) >= FILLER for _, run in groupby(secret)):
+        return True
+    if found.name != "assigned secret":
+        return _SLOT.search(secret) is not None
+    value = _VALUE.search(secret)
     return (
-        value is None or text[found.end : found.end + 1] == "(" or not _mixed(value[1]) or _PATH.fullmatch(value[1]) is not None
+        value is None
+        or text[found.end : found.end + 1] == "("
+        or not _mixed(value[1])
+        or any(innocent.fullmatch(value[1]) for innocent in (_PATH, _VARIABLE))
     )
 
 

@@ -6,7 +6,8 @@ import re
 
 from nightgarden.evaluation.answers import Answer, Score
 
-MARKS = re.compile("[!！¡‼⁉❗❕ǃ]+")
+MARKS = re.compile("[!！﹗︕‼⁉⁈❗❕❢❣¡‽⸘⹓🙹🙺🙻՜߹᥄𞥞]+")
+"""The marks that curation's rule `exclamation` drops: what is trained away is what is counted."""
 
 
 def exclamations(answer: Answer) -> Score:
