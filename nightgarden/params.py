@@ -7,15 +7,15 @@ A key that no section knows is refused with the nearest known names.
 from __future__ import annotations
 
 import datetime
-import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from nightgarden.errors import UserError
 from nightgarden.faults import explain
+from nightgarden.sections import Count, InsidePath, Key, Section, Share
 
 PARAMS_FILE = Path("params.yaml")
 RULES: tuple[str, ...] = (
@@ -35,32 +35,6 @@ RULES: tuple[str, ...] = (
 """The twelve filter passes in the order that system.md gives."""
 FIRST = "synthesise"
 """The stage whose rows the first pass reads."""
-
-
-def _key(name: str) -> str:
-    """A name that may become part of a stage name: DVC hands those to a shell."""
-    if not re.fullmatch(r"[a-z0-9_]+", name):
-        raise ValueError(f"got the key {name!r}; use only a-z, 0-9 and _")
-    return name
-
-
-def _inside(path: str) -> str:
-    """A relative path that stays inside the repository."""
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", path) or ".." in path:
-        raise ValueError(f"got the path {path!r}; use a relative path of letters, digits, _ . / and - inside the repository")
-    return path
-
-
-Key = Annotated[str, AfterValidator(_key)]
-InsidePath = Annotated[str, AfterValidator(_inside)]
-Count = Annotated[int, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Section(BaseModel):
-    """Base of every section: frozen, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class ModelSpec(Section):
@@ -104,7 +78,6 @@ class Synthesis(Section):
     max_tokens: int = Field(ge=1)
     """An answer that is cut here makes no row."""
     seed: int
-    """Of the sampling, for servers that heed it."""
     price_per_million_prompt: float | None = Field(None, ge=0)
     price_per_million_completion: float | None = Field(None, ge=0)
     """Prices of a million tokens, in the currency of your bill; None = unknown, and the cost is then unknown too."""
