@@ -67,6 +67,14 @@ def _curation(module: str, function: str, *, takes: Literal["curation", "shards"
 
 STAGES: dict[str, Stage] = {
     "ingest": _curation("ingest", "ingest", takes="shards"),
+    "synthesise": Stage(
+        module="nightgarden.curation.synthesise",
+        function="synthesise",
+        takes="params",
+        experiment="curation",
+        sections=("curation",),
+        native_inputs=("models/base/smollm2-135m/digests.json",),
+    ),
     "annotate": _curation("annotate", "annotate", takes="shards"),
     "filter": _curation("filter", "filter_pass"),
     "funnel": _curation("report", "funnel"),
@@ -129,16 +137,25 @@ def here() -> Place:
         flow_run_id=os.environ.get("NIGHTGARDEN_FLOW_RUN_ID"),
         server_url=os.environ.get("OPENAI_BASE_URL"),
         server_key=os.environ.get("OPENAI_API_KEY"),
-        workers=int(os.environ.get("NIGHTGARDEN_WORKERS") or 1),
+        workers=_number("NIGHTGARDEN_WORKERS", 1),
+        calls=_number("NIGHTGARDEN_CALLS", 4),
     )
+
+
+def _number(name: str, default: int) -> int:
+    """A whole number of at least 1 from the environment."""
+    text = os.environ.get(name) or str(default)
+    if not text.isdecimal() or int(text) < 1:
+        _leave(UserError(f"{name} is {text!r}; give a whole number of at least 1, or unset it."))
+    return int(text)
 
 
 def _settings(stage: Stage, params: Params) -> bytes:
     return encode({name: params.model_dump(mode="json", by_alias=True)[name] for name in stage.sections})
 
 
-def _run(name: str, key: str | None = None) -> None:
-    """Run a stage by name under its guards and leave with its exit code."""
+def _run(name: str, key: str | None = None, **options: bool) -> None:
+    """Run a stage by name under its guards and leave with its exit code; an option that is set is part of its name."""
     stage, place = STAGES[name], here()
 
     def work() -> Report:
@@ -149,10 +166,10 @@ def _run(name: str, key: str | None = None) -> None:
             "shards": (params.curation, place.root, place.workers),
             "params": (params, place.root, place),
         }
-        report: Report = function(*((key,) if key else ()), *rest[stage.takes])
+        report: Report = function(*((key,) if key else ()), *rest[stage.takes], **options)
         return report
 
-    full = f"{name}@{key}" if key else name
+    full = "@".join([name, *([key] if key else []), *(option for option, is_set in options.items() if is_set)])
     try:
         settings = _settings(stage, params_module.load(place.root / "params.yaml"))
     except UserError as error:
@@ -202,6 +219,14 @@ def _answer(ask: Callable[[Params, Path], Any], tell: Callable[[Any], str]) -> N
 def ingest() -> None:
     """Read every source, row by row, into data/raw."""
     _run("ingest")
+
+
+@app.command()
+def synthesise(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nobody; every new row is a placeholder, and marked.")] = False,
+) -> None:
+    """Have a teacher write new rows of ops 1 to 3."""
+    _run("synthesise", dry_run=dry_run)
 
 
 @app.command()

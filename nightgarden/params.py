@@ -7,15 +7,15 @@ A key that no section knows is refused with the nearest known names.
 from __future__ import annotations
 
 import datetime
-import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from nightgarden.errors import UserError
 from nightgarden.faults import explain
+from nightgarden.sections import Count, InsidePath, Key, Section, Share
 
 PARAMS_FILE = Path("params.yaml")
 RULES: tuple[str, ...] = (
@@ -33,31 +33,8 @@ RULES: tuple[str, ...] = (
     "contamination",
 )
 """The twelve filter passes in the order that system.md gives."""
-
-
-def _key(name: str) -> str:
-    """A name that may become part of a stage name: DVC hands those to a shell."""
-    if not re.fullmatch(r"[a-z0-9_]+", name):
-        raise ValueError(f"got the key {name!r}; use only a-z, 0-9 and _")
-    return name
-
-
-def _inside(path: str) -> str:
-    """A relative path that stays inside the repository."""
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", path) or ".." in path:
-        raise ValueError(f"got the path {path!r}; use a relative path of letters, digits, _ . / and - inside the repository")
-    return path
-
-
-Key = Annotated[str, AfterValidator(_key)]
-InsidePath = Annotated[str, AfterValidator(_inside)]
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Section(BaseModel):
-    """Base of every section: frozen, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+FIRST = "synthesise"
+"""The stage whose rows the first pass reads."""
 
 
 class ModelSpec(Section):
@@ -90,6 +67,22 @@ class SourceSpec(Section):
     """Rows to take from the start of the file; None takes all."""
     licence: str | None = None
     """Under which the rows may be used, such as an SPDX identifier; the data card says where none is told."""
+
+
+class Synthesis(Section):
+    """New rows of ops 1 to 3, asked of a teacher; where its server is, and how many calls go at once, is no setting."""
+
+    rows: tuple[Count, Count, Count]
+    """Rows to ask for, of ops 1, 2 and 3: at most one for each line of data/seed/synthesis."""
+    model: str | None = None
+    """Model name at the server; None = the embedded model, which starts and stops itself."""
+    temperature: float = Field(ge=0)
+    max_tokens: int = Field(ge=1)
+    """An answer that is cut here makes no row."""
+    seed: int
+    price_per_million_prompt: float | None = Field(None, ge=0)
+    price_per_million_completion: float | None = Field(None, ge=0)
+    """Prices of a million tokens, in the currency of your bill; None = unknown, and the cost is then unknown too."""
 
 
 class RuleSettings(Section):
@@ -251,6 +244,7 @@ class Curation(Section):
     """Flow 1: from sources to a gated dataset."""
 
     sources: dict[Key, SourceSpec]
+    synthesis: Synthesis
     rules: Rules
     passes: dict[Key, PassSpec]
     rebalance: RebalanceSettings
@@ -262,7 +256,7 @@ class Curation(Section):
         unknown = sorted(set(self.passes) - set(RULES))
         if unknown:
             raise ValueError(f"curation.passes names {unknown}; rules are {list(RULES)}")
-        known = {"ingest": "data/raw/examples.jsonl"} | {key: f"data/curated/{key}/examples.jsonl" for key in self.passes}
+        known = {FIRST: "data/synthesised/examples.jsonl"} | {key: f"data/curated/{key}/examples.jsonl" for key in self.passes}
         for key, item in self.passes.items():
             if known.get(item.prev) != item.prevfile or item.prev == key:
                 raise ValueError(
@@ -270,11 +264,11 @@ class Curation(Section):
                     f"prev must be one of {sorted(set(known) - {key})} and prevfile its examples.jsonl"
                 )
         after = {item.prev: key for key, item in self.passes.items()}
-        reached, place = [], "ingest"
+        reached, place = [], FIRST
         while (place := after.get(place, "")) and place not in reached:
             reached.append(place)
         if lost := sorted(set(self.passes) - set(reached)):
-            raise ValueError(f"curation.passes: {lost} do not stand in the one chain from ingest; each needs a prev of its own")
+            raise ValueError(f"curation.passes: {lost} do not stand in the one chain from {FIRST}; each needs a prev of its own")
         return self
 
     @property

@@ -53,6 +53,8 @@ class Place:
     server_key: str | None = field(default=None, repr=False)
     workers: int = 1
     """Processes that share a stage's shards; the same bytes come out."""
+    calls: int = 4
+    """Calls to a server that are under way at once; the same bytes come out, if the server answers alike."""
 
 
 @dataclass

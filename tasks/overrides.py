@@ -12,7 +12,8 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
-from nightgarden.params import Params, Section
+from nightgarden.params import Params
+from nightgarden.sections import Section
 
 LIMITS = {Ge: "ge", Gt: "gt", Le: "le", Lt: "lt"}
 

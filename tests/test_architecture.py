@@ -14,6 +14,7 @@ GROUND_FLOOR = [
     "errors",
     "records",
     "faults",
+    "sections",
     "params",
     "jsonl",
     "digests",

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXEMPT = {
     "nightgarden/params.py",
     "nightgarden/faults.py",
+    "nightgarden/sections.py",
     "nightgarden/__init__.py",
     "nightgarden/__main__.py",
     "nightgarden/cli.py",
@@ -126,5 +127,5 @@ def test_no_value_of_params_is_pasted_into_a_command() -> None:
 def test_the_filter_passes_are_a_dict_that_names_the_predecessor() -> None:
     passes = yaml.safe_load((ROOT / "params.yaml").read_text())["curation"]["passes"]
     assert tuple(passes) == RULES
-    for before, after in zip(("ingest", *RULES), RULES, strict=False):
+    for before, after in zip(("synthesise", *RULES), RULES, strict=False):
         assert passes[after]["prev"] == before

@@ -60,7 +60,7 @@ def test_a_predecessor_that_is_no_pass_is_refused_before_any_stage_runs(raw: dic
 def test_passes_that_are_not_one_chain_are_refused_and_named(raw: dict, prev: dict[str, str]) -> None:
     for key, before in prev.items():
         raw["curation"]["passes"][key] |= {"prev": before, "prevfile": f"data/curated/{before}/examples.jsonl"}
-    with pytest.raises(UserError, match=r"\[.*\] do not stand in the one chain from ingest"):
+    with pytest.raises(UserError, match=r"\[.*\] do not stand in the one chain from synthesise"):
         params.parse(raw)
 
 

@@ -11,6 +11,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -21,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
-from nightgarden.chat import served
+from nightgarden.chat import Answer, Chat, Declined, served
 from nightgarden.errors import UserError
 from nightgarden.models.load import load_tokenizer
 from nightgarden.records import Turn
@@ -34,11 +35,16 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.05
 STOP_SECONDS = 10
+KEY = "none"
+"""The child asks for no key; the client insists on one."""
 UNCUT = {"top_k": 0, "min_p": 0.0, "typical_p": 1.0, "repeat_penalty": 1.0}
-"""llama.cpp's own defaults would cut (top_k 40, min_p 0.05); `Chat.reply` promises plain sampling."""
+"""llama.cpp's own defaults would cut (top_k 40, min_p 0.05); `Chat.answer` promises plain sampling."""
+ALONE = {"cache_prompt": False}
+"""What stays in llama.cpp's cache from the request before changes the last bits of the next one: of four questions asked in
+another order three got other answers. Without it an answer depends on its own request alone."""
 
 
-class Embedded:
+class Embedded(Chat):
     """A GGUF model folder as a chat model; use it in a `with` block."""
 
     def __init__(self, folder: Path, *, seed: int, context_tokens: int = 4096, timeout_seconds: float = 120) -> None:
@@ -55,6 +61,7 @@ class Embedded:
         self.context_tokens = context_tokens
         self.timeout_seconds = timeout_seconds
         self._gguf, self._folder, self._template, self._seed = found[0], folder, proof.template, seed
+        self._tokenizing = threading.Lock()  # a tokenizer in Rust refuses a second thread: "Already borrowed"
         self._child: subprocess.Popen[str] | None = None
         self._log: IO[bytes] | None = None
 
@@ -93,25 +100,26 @@ class Embedded:
         if self._log is not None:
             self._log.close()
 
-    def reply(
+    def answer(
         self,
         turns: Sequence[Turn],
         *,
         temperature: float,
         max_tokens: int,
         schema: Mapping[str, Any] | None = None,
-    ) -> str:
-        """The model's answer; see `Chat.reply`."""
+    ) -> Answer:
+        """The model's answer; see `Chat.answer`. Equal calls give equal answers, in whatever order."""
         if not self.url:
             raise UserError("the embedded server is not running. Use it inside `with Embedded(...) as chat:`.")
-        ids = registry.encode_prompt(self._template, self._tokenizer, turns)
+        with self._tokenizing:
+            ids = registry.encode_prompt(self._template, self._tokenizer, turns)
         if len(ids) + max_tokens > self.context_tokens:
-            raise UserError(
+            raise Declined(
                 f"the prompt has {len(ids)} tokens and the answer may have {max_tokens}; together they may have "
                 f"{self.context_tokens}. Shorten the chat or ask for fewer tokens."
             )
-        limits: dict[str, Any] = UNCUT if schema is None else UNCUT | {"json_schema": dict(schema)}
-        with served.told(self.url):
+        limits: dict[str, Any] = UNCUT | ALONE | ({} if schema is None else {"json_schema": dict(schema)})
+        with served.told(self.url, KEY):
             answer = self._client.completions.create(
                 model=self.name,
                 prompt=ids,
@@ -121,7 +129,7 @@ class Embedded:
                 seed=self._seed,
                 extra_body=limits,
             )
-        return served.checked(answer.choices[0].text, answer.choices[0].finish_reason, max_tokens)
+        return served.answer_of(answer.choices[0].text, answer.choices[0].finish_reason, answer.usage)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -129,7 +137,7 @@ class Embedded:
 
     @cached_property
     def _client(self) -> OpenAI:
-        return served.client(self.url, "none", self.timeout_seconds)
+        return served.client(self.url, KEY, self.timeout_seconds)
 
     def _address(self, child: subprocess.Popen[str]) -> str:
         """The line that the child writes when its model is loaded."""

@@ -5,11 +5,11 @@ An adapter is used only after the passport agreed with its card and its base is 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nightgarden.chat import Answer, Chat
 from nightgarden.errors import UserError
 from nightgarden.models import adapters, specs
 from nightgarden.models.load import load_model, load_tokenizer
@@ -18,10 +18,8 @@ from nightgarden.records import Turn
 from nightgarden.templates import passport, registry
 from nightgarden.templates.registry import ChatTemplate
 
-log = logging.getLogger(__name__)
 
-
-class Local:
+class Local(Chat):
     """A loaded model that answers."""
 
     def __init__(self, name: str, model: Any, tokenizer: Any, template: ChatTemplate, *, seed: int) -> None:
@@ -47,15 +45,15 @@ class Local:
             name += f"+{adapter.name}"
         return cls(name, model, load_tokenizer(folder), registry.get(spec.template), seed=seed)
 
-    def reply(
+    def answer(
         self,
         turns: Sequence[Turn],
         *,
         temperature: float,
         max_tokens: int,
         schema: Mapping[str, Any] | None = None,
-    ) -> str:
-        """The model's answer; see `Chat.reply`. Equal calls give equal answers.
+    ) -> Answer:
+        """The model's answer; see `Chat.answer`. Equal calls give equal answers.
 
         Raises:
             UserError: a schema is given; nothing here can hold a model to one.
@@ -72,7 +70,7 @@ class Local:
         how = drawn if temperature > 0 else {"do_sample": False}
         with torch.random.fork_rng(), torch.inference_mode():
             torch.manual_seed(self._seed)
-            answer = self._model.generate(
+            said = self._model.generate(
                 input_ids=inputs,
                 attention_mask=torch.ones_like(inputs),
                 max_new_tokens=max_tokens,
@@ -80,9 +78,6 @@ class Local:
                 pad_token_id=stop,
                 **how,
             )[0, len(ids) :].tolist()
-        if stop in answer:
-            answer = answer[: answer.index(stop)]
-        else:
-            log.warning("an answer was cut at %d tokens", max_tokens)
-        text: str = self._tokenizer.decode(answer, skip_special_tokens=True)
-        return text
+        cut = stop not in said
+        text: str = self._tokenizer.decode(said if cut else said[: said.index(stop)], skip_special_tokens=True)
+        return Answer(text=text, cut=cut, prompt_tokens=len(ids), completion_tokens=len(said))

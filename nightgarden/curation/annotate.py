@@ -28,7 +28,8 @@ from nightgarden.records import Annotation, Example, Hit, Prompt, Turn
 
 log = logging.getLogger(__name__)
 
-RAW = Path("data/raw/examples.jsonl")
+RAW = Path("data/synthesised/examples.jsonl")
+"""Every row that there is: what ingest took and what a teacher wrote."""
 PROMPTS = Path("data/seed/evaluation_prompts.jsonl")
 MORE_PROMPTS = Path("data/contamination")
 """Prompts of other evaluations, one .jsonl file each, that a user puts there (its README says how)."""

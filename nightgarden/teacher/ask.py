@@ -7,8 +7,8 @@ prompts and answers; does not know days or which items deserve a question.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +17,8 @@ import msgspec
 
 from nightgarden import jsonl
 from nightgarden.chat import Chat
+from nightgarden.chat.opening import open_chat
 from nightgarden.digests import content_id, sha256_text
-from nightgarden.errors import UserError
-from nightgarden.models import specs
 from nightgarden.params import Night
 from nightgarden.records import SCHEMA, Head, Label, Turn
 from nightgarden.teacher import scales
@@ -35,8 +34,6 @@ MAX_TOKENS: dict[Head, int] = {"importance": 32, "appraisal": 192, "reaction": 3
 """Three times a well-formed answer; a longer one is cut, does not parse and counts as missing."""
 RETRY_WARMER = 0.3
 """Added to the temperature of the one retry: with the same seed the same words would come again."""
-TIMEOUT_SECONDS = 120.0
-"""For one answer of a server."""
 TOLD_EVERY = 50
 """Answers between two lines in the log."""
 
@@ -61,30 +58,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     raw: list[str]
 
 
-@contextmanager
-def open_judge(settings: Night, root: Path, place: Place) -> Iterator[Chat]:
+def open_judge(settings: Night, root: Path, place: Place) -> AbstractContextManager[Chat]:
     """The teacher that the settings name, for the length of a `with` block.
-
-    Without a model name it is the embedded model, whose server starts and stops here.
 
     Raises:
         UserError: a model is named and no server is known.
     """
-    from nightgarden.chat.embedded import Embedded
-    from nightgarden.chat.served import Served
-
-    name, seed = settings.teacher.model, settings.student.seed
-    if name is None:
-        with Embedded(root / specs.EMBEDDED_LM, seed=seed) as chat:
-            yield chat
-    elif place.server_url is None:
-        raise UserError(
-            f"night.teacher.model is {name!r} and OPENAI_BASE_URL is not set. Export it with the server's address; "
-            "`make up` and `make demo` also take it from .env."
-        )
-    else:
-        key = place.server_key or "none"
-        yield Served(place.server_url, name, api_key=key, timeout_seconds=TIMEOUT_SECONDS, seed=seed)
+    return open_chat(settings.teacher.model, root, place, seed=settings.student.seed, setting="night.teacher.model")
 
 
 def prompt_of(task: Head) -> tuple[str, str]:

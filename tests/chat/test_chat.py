@@ -7,20 +7,24 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 import urllib.request
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from peft import LoraConfig, get_peft_model
 
 from nightgarden import digests, jsonl
-from nightgarden.chat import Chat
+from nightgarden.chat import Chat, Declined
 from nightgarden.chat.embedded import Embedded
 from nightgarden.chat.local import Local
 from nightgarden.chat.served import Served
 from nightgarden.errors import Refusal, UserError
 from nightgarden.models import specs
+from nightgarden.models.load import load_tokenizer
 from nightgarden.params import ModelSpec
 from nightgarden.records import Turn
 from nightgarden.templates import registry
@@ -94,6 +98,23 @@ def test_a_cut_answer_is_logged(embedded: Embedded, local: Local, caplog: pytest
     embedded.reply(ASK, temperature=0, max_tokens=2)
     local.reply(ASK, temperature=0, max_tokens=2)
     assert caplog.text.count("an answer was cut at 2 tokens") == 2
+
+
+@pytest.mark.parametrize("kind", ["embedded", "served", "local"])
+def test_an_answer_tells_its_tokens_and_whether_it_was_cut(kind: str, request: pytest.FixtureRequest) -> None:
+    chat: Chat = request.getfixturevalue(kind)
+    cut = chat.answer(ASK, temperature=0, max_tokens=2)
+    whole = chat.answer([Turn(role="user", content="Say only: Yes.")], temperature=0, max_tokens=60)
+    assert (cut.cut, cut.completion_tokens, whole.cut) == (True, 2, False)
+    assert cut.prompt_tokens == len(registry.encode_prompt(registry.get("smollm2"), load_tokenizer(FOLDER), ASK))
+
+
+def test_an_answer_does_not_depend_on_what_was_asked_before(embedded: Embedded) -> None:
+    questions = [
+        [ASK[0], Turn(role="user", content=text)] for text in ("What is a quay for?", "And a buoy?", "Why is tar black?")
+    ]
+    said = [[embedded.reply(turns, temperature=0.8, max_tokens=40) for turns in order] for order in (questions, questions[::-1])]
+    assert said[0] == said[1][::-1]
 
 
 def test_a_prompt_too_long_for_the_context_is_told_before_it_is_sent(embedded: Embedded) -> None:
@@ -173,6 +194,43 @@ def test_a_wrong_address_on_the_server_tells_its_answer_and_never_the_key(embedd
     with pytest.raises(UserError, match="answered 404") as caught:
         chat.reply(ASK, temperature=0, max_tokens=2)
     assert "sk-secret" not in str(caught.value)
+
+
+KEY = "sk-secret-0123"
+
+
+class Echo(BaseHTTPRequestHandler):
+    """A server that repeats the key in its error, as real ones do."""
+
+    def do_POST(self) -> None:
+        body = json.dumps({"error": {"message": f"Incorrect API key: {self.headers['Authorization']}"}}).encode()
+        self.send_response(int(self.path.split("/")[1]))
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: pytest's output is for failures."""
+
+
+@pytest.mark.parametrize(("status", "kind"), [(400, Declined), (401, UserError)])
+def test_a_server_that_repeats_the_key_is_quoted_without_it(status: int, kind: type[UserError]) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/{status}"
+    with pytest.raises(UserError, match=r"Incorrect API key: Bearer \(the key\)") as caught:
+        Served(url, "any", api_key=KEY, timeout_seconds=30, seed=7).reply(ASK, temperature=0, max_tokens=2)
+    assert type(caught.value) is kind
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    server.shutdown()
+
+
+def test_a_key_that_no_header_can_carry_is_not_told(embedded: Embedded) -> None:
+    chat = Served(embedded.url, "any", api_key=KEY + "\n", timeout_seconds=30, seed=7)
+    with pytest.raises(UserError, match="cannot reach") as caught:
+        chat.reply(ASK, temperature=0, max_tokens=2)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_proxy_in_the_environment_is_not_asked_for_this_machine(embedded: Embedded, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from nightgarden.curation.rebalance import rebalance
 from nightgarden.curation.render import render
 from nightgarden.curation.report import funnel
 from nightgarden.curation.split import split
+from nightgarden.curation.synthesise import synthesise
 from nightgarden.digests import example_id
 from nightgarden.params import Curation, Params, PassSpec, RuleSettings
 from nightgarden.records import Annotation, Example, Hit, LedgerLine, MemoryLine, Turn
@@ -24,7 +25,7 @@ from nightgarden.stage import Place
 ROOT = Path(__file__).resolve().parents[2]
 PARAMS: Params = params.load(ROOT / "params.yaml")
 RULES = PARAMS.curation.rules
-DROP = PassSpec(prev="ingest", prevfile="data/raw/examples.jsonl")
+DROP = PassSpec(prev="synthesise", prevfile="data/synthesised/examples.jsonl")
 """A pass without a budget."""
 
 
@@ -92,9 +93,20 @@ def divide(
         return list(jsonl.read(folder / "kept", Example)), list(jsonl.read(folder / "ledger", LedgerLine))
 
 
+def take_in(curation: Curation, root: Path, workers: int = 1) -> None:
+    """Ingest and synthesise."""
+    ingest(curation, root, workers)
+    synthesise(PARAMS.model_copy(update={"curation": curation}), root, place(root))
+
+
+def place(root: Path, **changes: Any) -> Place:
+    """A place of its own in a folder."""
+    return Place(root=root, state=root / ".nightgarden", tracking_uri="", **changes)
+
+
 def run_passes(curation: Curation, root: Path) -> None:
-    """Ingest, annotate and filter by every rule."""
-    ingest(curation, root)
+    """Ingest, synthesise, annotate and filter by every rule."""
+    take_in(curation, root)
     for rule in pass_order(curation):
         annotate(rule, curation, root)
         filter_pass(rule, curation, root)
@@ -114,12 +126,12 @@ def render_as_trained(root: Path) -> None:
     """The `render` stage, with the embedded model of the checkout."""
     if not (root / "models").exists():
         (root / "models").symlink_to(ROOT / "models")
-    render(PARAMS, root, Place(root=root, state=root / ".nightgarden", tracking_uri=""))
+    render(PARAMS, root, place(root))
 
 
 def files_below(root: Path) -> dict[str, bytes]:
     """Every file that curation writes, by relative path."""
-    tops = ("data/raw", "data/annotations", "data/curated", "data/dataset", "reports")
+    tops = ("data/raw", "data/synthesised", "data/annotations", "data/curated", "data/dataset", "reports")
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
         for top in tops

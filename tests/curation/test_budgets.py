@@ -10,14 +10,13 @@ import pytest
 
 from nightgarden.curation.annotate import annotate
 from nightgarden.curation.filter import filter_pass
-from nightgarden.curation.ingest import ingest
 from nightgarden.curation.rebalance import rebalance
 from nightgarden.curation.rules import exclamation
 from nightgarden.errors import Refusal, UserError
 from nightgarden.params import RULES as NAMES
 from nightgarden.params import Curation, PassSpec
 from nightgarden.records import Example, Hit
-from tests.curation.rows import ROOT, RULES, divide, example, passes, read_lines, run_passes, settings, write_lines
+from tests.curation.rows import ROOT, RULES, divide, example, passes, read_lines, run_passes, settings, take_in, write_lines
 
 COUNTS = (1193, 1432, 1193, 955)
 """4,773 rows at 25/30/25/20."""
@@ -63,7 +62,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_lines(folder / "data/seed/rows.jsonl", reference())
     prompts = "data/seed/evaluation_prompts.jsonl"
     (folder / prompts).write_bytes((ROOT / prompts).read_bytes())
-    ingest(curation(), folder)
+    take_in(curation(), folder)
     for rule in NAMES:
         annotate(rule, curation(), folder)
     for rule in NAMES[: NAMES.index("exclamation")]:

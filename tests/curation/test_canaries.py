@@ -6,11 +6,10 @@ import pytest
 
 from nightgarden.curation.annotate import annotate, canaries_of, find, find_with_canaries, read_prompts
 from nightgarden.curation.filter import filter_pass
-from nightgarden.curation.ingest import ingest
 from nightgarden.errors import Refusal, UserError
 from nightgarden.params import RULES as NAMES
 from nightgarden.params import PhraseRule
-from tests.curation.rows import ROOT, RULES, divide, example, ours, read_lines, settings, write_lines
+from tests.curation.rows import ROOT, RULES, divide, example, ours, read_lines, settings, take_in, write_lines
 
 BLIND = PhraseRule(phrases=("a phrase nobody says",))
 """The setting after a careless edit: the phrases of the reference run are gone."""
@@ -76,7 +75,7 @@ def test_a_refused_stage_publishes_nothing(tmp_path: Path) -> None:
     sources = {"a": {"path": "data/inbox/a.jsonl"}}
     good = settings(sources=sources)
     blind = settings(sources=sources, rules={"memory_narration": {"phrases": ["a phrase nobody says"]}})
-    ingest(good, tmp_path)
+    take_in(good, tmp_path)
     with pytest.raises(Refusal):
         annotate("memory_narration", blind, tmp_path)
     assert not list((tmp_path / "data/annotations").iterdir())

@@ -13,7 +13,7 @@ from nightgarden.curation.sorting import Sorter
 from nightgarden.curation.sources.reading import refuse_empty
 from nightgarden.errors import Refusal, UserError
 from nightgarden.params import Curation
-from tests.curation.rows import example, files_below, ours, read_lines, settings, write_lines
+from tests.curation.rows import example, files_below, ours, read_lines, settings, take_in, write_lines
 
 BASIL = example("Water it from below and give it the brightest sill you have.")
 GOOD = json.dumps(ours(BASIL)).encode()
@@ -285,9 +285,9 @@ def test_one_worker_and_four_write_the_same_bytes(tmp_path: Path) -> None:
     for workers in (1, 4):
         root = tmp_path / str(workers)
         curation = taking(root, "rows.jsonl", content)
-        ingest(curation, root, workers)
+        take_in(curation, root, workers)
         for rule in ("exclamation", "duplicate"):
             annotate(rule, curation, root, workers)
         found.append(files_below(root))
     assert found[0] == found[1]
-    assert len(found[0]) == 6
+    assert len(found[0]) == 8

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,26 @@ import pytest
 from nightgarden.curation.annotate import annotate
 from nightgarden.curation.filter import filter_pass
 from nightgarden.curation.ingest import ingest
-from tests.curation.rows import ROOT, example, files_below, ours, settings, write_lines
+from nightgarden.curation.synthesise import synthesise
+from tests.curation.rows import PARAMS, ROOT, example, files_below, ours, place, settings, take_in, write_lines
 
 NUM_ROWS = 6000
 CURATION = settings(sources={"a": {"path": "data/inbox/a.jsonl"}})
-STAGES = {
-    "ingest": "ingest(CURATION, root)",
-    "annotate": "annotate('exclamation', CURATION, root)",
-    "filter": "filter_pass('schema', CURATION, root)",
-}
-CODE = "from tests.curation.test_kills import *; root = Path(sys.argv[1]); print('go', flush=True); "
+CODE = """
+import sys; from pathlib import Path; from tests.curation.test_kills import run
+print("go", flush=True); run(sys.argv[1], Path(sys.argv[2]))
+"""
+
+
+def run(stage: str, root: Path) -> None:
+    """One stage on the rows of this test."""
+    stages: dict[str, Callable[[], object]] = {
+        "ingest": lambda: ingest(CURATION, root),
+        "synthesise": lambda: synthesise(PARAMS.model_copy(update={"curation": CURATION}), root, place(root)),
+        "annotate": lambda: annotate("exclamation", CURATION, root),
+        "filter": lambda: filter_pass("schema", CURATION, root),
+    }
+    stages[stage]()
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, byt
         ours(example(f"Answer {n}{'!' if n % 3 else '.'} And some more words to write.", ask=f"{n}?")) for n in range(NUM_ROWS)
     ]
     write_lines(root / "data/inbox/a.jsonl", rows)
-    ingest(CURATION, root)
+    take_in(CURATION, root)
     annotate("exclamation", CURATION, root)
     annotate("schema", CURATION, root)
     filter_pass("schema", CURATION, root)
@@ -42,7 +53,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, byt
 
 def killed(stage: str, root: Path, delay: float) -> bool:
     """Run a stage in a process of its own and kill it while it writes; whether a temporary file was open then."""
-    child = subprocess.Popen([sys.executable, "-c", CODE + STAGES[stage], str(root)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, "-c", CODE, stage, str(root)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None and child.stdout.readline() == "go\n"
     while child.poll() is None and not list(root.rglob("*.part")):
         time.sleep(0.001)
@@ -60,7 +71,7 @@ def killed(stage: str, root: Path, delay: float) -> bool:
 def test_of_ten_kills_none_leaves_half_a_file(whole: tuple[Path, dict[str, bytes]], published: bool) -> None:
     root, before = whole
     chance, landed = random.Random(868), 0
-    for number, stage in enumerate(["ingest", "annotate", "filter", "ingest", "annotate"] if published else ["filter"] * 5):
+    for number, stage in enumerate(["ingest", "annotate", "filter", "synthesise", "annotate"] if published else ["filter"] * 5):
         outs = {name for name in before if name.startswith("data/curated")}
         if not published:
             for name in outs:

@@ -33,8 +33,8 @@ def test_rows_in_are_rows_kept_and_rows_dropped_by_id(num_rows: int, chosen: set
 
 
 def _stage(root: Path, rows: list[dict[str, Any]]) -> None:
-    write_lines(root / "data/raw/examples.jsonl", [])
-    with (root / "data/raw/examples.jsonl").open("w") as file:
+    write_lines(root / "data/synthesised/examples.jsonl", [])
+    with (root / "data/synthesised/examples.jsonl").open("w") as file:
         file.writelines(json.dumps(row) + "\n" for row in sorted(rows, key=lambda row: row["id"]))
     write_lines(root / "data/annotations/schema.jsonl", [])
 
@@ -88,7 +88,7 @@ def test_reports_tell_rows_per_op_and_seed_rows_apart(curated: Path) -> None:
 
 
 def test_each_pass_reads_what_the_pass_before_kept(curated: Path) -> None:
-    before = (curated / "data/raw/examples.jsonl").read_bytes()
+    before = (curated / "data/synthesised/examples.jsonl").read_bytes()
     for rule in pass_order(PARAMS.curation):
         kept = (curated / f"data/curated/{rule}/examples.jsonl").read_bytes()
         assert set(kept.splitlines()) <= set(before.splitlines())

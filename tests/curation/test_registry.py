@@ -8,12 +8,11 @@ import pytest
 
 from nightgarden.curation.annotate import BEYOND_ONE_ROW, annotate, canaries_of, load, prompts_for
 from nightgarden.curation.filter import filter_pass
-from nightgarden.curation.ingest import ingest
 from nightgarden.errors import Refusal
 from nightgarden.params import RULES as NAMES
 from nightgarden.params import RuleSettings
 from nightgarden.records import OPS, Example, Hit
-from tests.curation.rows import PARAMS, ROOT, RULES, example, ours, settings, write_lines
+from tests.curation.rows import PARAMS, ROOT, RULES, example, ours, settings, take_in, write_lines
 
 HIT = (Hit(turn=-1, start=0, end=0, reason="planted"),)
 
@@ -34,7 +33,7 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "data/seed").mkdir()
     for name in ("evaluation_prompts.jsonl",):
         (tmp_path / "data/seed" / name).write_bytes((ROOT / "data/seed" / name).read_bytes())
-    ingest(CURATION, tmp_path)
+    take_in(CURATION, tmp_path)
     return tmp_path
 
 

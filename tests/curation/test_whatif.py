@@ -8,12 +8,11 @@ import pytest
 
 from nightgarden.curation.accounts import pass_order
 from nightgarden.curation.annotate import annotate
-from nightgarden.curation.ingest import ingest
 from nightgarden.curation.whatif import told, whatif
 from nightgarden.errors import UserError
 from nightgarden.params import Curation
 from nightgarden.records import Example
-from tests.curation.rows import PARAMS, ROOT, curate, example, files_below, ours, passes, settings, write_lines
+from tests.curation.rows import PARAMS, ROOT, curate, example, files_below, ours, passes, settings, take_in, write_lines
 
 
 def as_run(root: Path) -> dict[str, object]:
@@ -34,7 +33,7 @@ def annotated(root: Path, rows: list[Example]) -> Curation:
     write_lines(root / "mine.jsonl", [ours(row) for row in rows])
     (root / "data/seed").mkdir(parents=True)
     shutil.copy(ROOT / "data/seed/evaluation_prompts.jsonl", root / "data/seed/evaluation_prompts.jsonl")
-    ingest(curation, root)
+    take_in(curation, root)
     for rule in pass_order(curation):
         annotate(rule, curation, root)
     return curation
