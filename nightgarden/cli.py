@@ -22,7 +22,8 @@ from nightgarden import params as params_module
 from nightgarden.errors import Refusal, UserError
 from nightgarden.jsonl import encode, write_text
 from nightgarden.loopback import no_proxy
-from nightgarden.params import RULES, Params
+from nightgarden.params import Params
+from nightgarden.rule_params import RULES
 from nightgarden.stage import Job, Place, Report, guarded
 from nightgarden.tracking import local_uri
 

@@ -15,6 +15,7 @@ GROUND_FLOOR = [
     "records",
     "faults",
     "sections",
+    "rule_params",
     "params",
     "jsonl",
     "digests",

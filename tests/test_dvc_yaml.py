@@ -8,13 +8,14 @@ import pytest
 import yaml
 
 from nightgarden.cli import STAGES
-from nightgarden.params import RULES
+from nightgarden.rule_params import RULES
 
 ROOT = Path(__file__).resolve().parents[1]
 EXEMPT = {
     "nightgarden/params.py",
     "nightgarden/faults.py",
     "nightgarden/sections.py",
+    "nightgarden/rule_params.py",
     "nightgarden/__init__.py",
     "nightgarden/__main__.py",
     "nightgarden/cli.py",

@@ -23,8 +23,9 @@ from nightgarden.curation.matching import ROW
 from nightgarden.curation.shards import spread
 from nightgarden.errors import UserError
 from nightgarden.jsonl import encode, read, read_lines, whole_file
-from nightgarden.params import Curation, RuleSettings
+from nightgarden.params import Curation
 from nightgarden.records import Annotation, Example, Hit, Prompt, Turn
+from nightgarden.rule_params import RuleSettings
 
 log = logging.getLogger(__name__)
 

@@ -25,8 +25,9 @@ from nightgarden.curation.sorting import Sorter
 from nightgarden.digests import content_id
 from nightgarden.errors import UserError
 from nightgarden.jsonl import encode, read, read_lines, whole_file, write_json
-from nightgarden.params import Curation, PassSpec, RuleSettings
+from nightgarden.params import Curation, PassSpec
 from nightgarden.records import Annotation, Example, LedgerLine, Prompt
+from nightgarden.rule_params import RuleSettings
 
 log = logging.getLogger(__name__)
 

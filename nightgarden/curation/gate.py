@@ -21,8 +21,9 @@ from nightgarden.curation.refused import Shown
 from nightgarden.digests import example_id
 from nightgarden.errors import Refusal
 from nightgarden.jsonl import read, read_json, write_json
-from nightgarden.params import Curation, RuleSettings
+from nightgarden.params import Curation
 from nightgarden.records import Example
+from nightgarden.rule_params import RuleSettings
 
 log = logging.getLogger(__name__)
 

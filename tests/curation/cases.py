@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from nightgarden.curation.annotate import find
 from nightgarden.curation.rules.contamination import CANARY_PROMPTS
 from nightgarden.curation.sources.shapes import to_example
-from nightgarden.params import RULES as NAMES
 from nightgarden.records import Example, Prompt, Turn
+from nightgarden.rule_params import RULES as NAMES
 from tests.curation.rows import RULES, read_lines
 
 FOLDER = Path(__file__).resolve().parent / "cases"

@@ -18,8 +18,9 @@ from nightgarden.curation.report import funnel
 from nightgarden.curation.split import split
 from nightgarden.curation.synthesise import synthesise
 from nightgarden.digests import example_id
-from nightgarden.params import Curation, Params, PassSpec, RuleSettings
+from nightgarden.params import Curation, Params, PassSpec
 from nightgarden.records import Annotation, Example, Hit, LedgerLine, MemoryLine, Turn
+from nightgarden.rule_params import RuleSettings
 from nightgarden.stage import Place
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,9 +13,9 @@ from nightgarden.curation.filter import filter_pass
 from nightgarden.curation.rebalance import rebalance
 from nightgarden.curation.rules import exclamation
 from nightgarden.errors import Refusal, UserError
-from nightgarden.params import RULES as NAMES
 from nightgarden.params import Curation, PassSpec
 from nightgarden.records import Example, Hit
+from nightgarden.rule_params import RULES as NAMES
 from tests.curation.rows import ROOT, RULES, divide, example, passes, read_lines, run_passes, settings, take_in, write_lines
 
 COUNTS = (1193, 1432, 1193, 955)

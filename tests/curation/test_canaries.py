@@ -7,8 +7,8 @@ import pytest
 from nightgarden.curation.annotate import annotate, canaries_of, find, find_with_canaries, read_prompts
 from nightgarden.curation.filter import filter_pass
 from nightgarden.errors import Refusal, UserError
-from nightgarden.params import RULES as NAMES
-from nightgarden.params import PhraseRule
+from nightgarden.rule_params import RULES as NAMES
+from nightgarden.rule_params import PhraseRule
 from tests.curation.rows import ROOT, RULES, divide, example, ours, read_lines, settings, take_in, write_lines
 
 BLIND = PhraseRule(phrases=("a phrase nobody says",))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nightgarden.params import RULES as NAMES
+from nightgarden.rule_params import RULES as NAMES
 from tests.curation.cases import cases_of, table
 
 KNOWN_WRONG = {

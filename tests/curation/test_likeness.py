@@ -14,8 +14,8 @@ from nightgarden.curation import likeness
 from nightgarden.curation.annotate import find, read_prompts
 from nightgarden.curation.rules import contamination, duplicate
 from nightgarden.errors import UserError
-from nightgarden.params import ContaminationRule, DuplicateRule
 from nightgarden.records import Example, Prompt, Turn
+from nightgarden.rule_params import ContaminationRule, DuplicateRule
 from tests.curation.rows import ROOT, RULES, divide, example, write_lines
 
 texts = st.lists(st.sampled_from("red green blue tin oak elm sea".split()), min_size=1, max_size=9).map(" ".join)

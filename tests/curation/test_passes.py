@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nightgarden.curation.accounts import pass_order, settle
 from nightgarden.curation.filter import filter_pass
 from nightgarden.errors import Refusal, UserError
-from nightgarden.params import RULES as NAMES
 from nightgarden.records import Annotation, Hit
+from nightgarden.rule_params import RULES as NAMES
 from tests.curation.rows import PARAMS, RULES, divide, example, read_lines, write_lines
 
 HIT = (Hit(turn=1, start=0, end=1, reason="planted"),)

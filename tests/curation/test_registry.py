@@ -9,9 +9,9 @@ import pytest
 from nightgarden.curation.annotate import BEYOND_ONE_ROW, annotate, canaries_of, load, prompts_for
 from nightgarden.curation.filter import filter_pass
 from nightgarden.errors import Refusal
-from nightgarden.params import RULES as NAMES
-from nightgarden.params import RuleSettings
 from nightgarden.records import OPS, Example, Hit
+from nightgarden.rule_params import RULES as NAMES
+from nightgarden.rule_params import RuleSettings
 from tests.curation.rows import PARAMS, ROOT, RULES, example, ours, settings, take_in, write_lines
 
 HIT = (Hit(turn=-1, start=0, end=0, reason="planted"),)

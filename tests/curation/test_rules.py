@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from nightgarden.curation.annotate import find, load
-from nightgarden.params import RULES as NAMES
-from nightgarden.params import ExclamationRule, QuestionCascadeRule
 from nightgarden.records import Example, MemoryLine, Turn
+from nightgarden.rule_params import RULES as NAMES
+from nightgarden.rule_params import ExclamationRule, QuestionCascadeRule
 from tests.curation.rows import RULES, example
 
 ONE_ROW = [rule for rule in NAMES if rule not in {"duplicate", "contamination"}]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nightgarden.curation.accounts import pass_order
 from nightgarden.curation.rules import secrets
-from nightgarden.params import RULES as NAMES
+from nightgarden.rule_params import RULES as NAMES
 from tests.curation.rows import PARAMS, ROOT, curate, files_below, read_lines, settings
 
 

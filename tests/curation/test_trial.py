@@ -7,7 +7,7 @@ import pytest
 
 from nightgarden.curation.trial import try_file
 from nightgarden.errors import UserError
-from nightgarden.params import RULES as NAMES
+from nightgarden.rule_params import RULES as NAMES
 from tests.curation.rows import PARAMS, ROOT, example, files_below, ours, write_lines
 
 

@@ -10,8 +10,8 @@ from infra import demo, settings, summary
 from nightgarden import params
 from nightgarden.errors import UserError
 from nightgarden.jsonl import write, write_json
-from nightgarden.params import RULES
 from nightgarden.records import HEADS, LedgerLine, Quarantined
+from nightgarden.rule_params import RULES
 from nightgarden.tracking import Point, SpooledRun
 from nightgarden.trust.record import HeadRecord, NightRecord
 

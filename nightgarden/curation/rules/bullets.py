@@ -13,8 +13,8 @@ import re2
 
 from nightgarden.curation.canaries import Canaries, of_answers
 from nightgarden.curation.matching import answers, engine
-from nightgarden.params import BulletsRule
 from nightgarden.records import Example, Hit
+from nightgarden.rule_params import BulletsRule
 
 _SIGN = r"(?:[-*+–‐‑−•‣◦⁃∙·⋅→⇒]|\p{So}\x{FE0F}?)"
 _COUNT = r"\(?[*_]{0,3}(?:[0-9]{1,2}[.)]|[A-Za-z]\)|[a-z]\.|[ivxIVX]{2,4}[.)])"

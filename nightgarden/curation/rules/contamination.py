@@ -18,8 +18,8 @@ import re2
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows
 from nightgarden.curation.matching import word_spans, words
 from nightgarden.errors import UserError
-from nightgarden.params import ContaminationRule
 from nightgarden.records import Example, Hit, Prompt, Turn
+from nightgarden.rule_params import ContaminationRule
 
 ENGINE = "python/adaptive-ngram-2"
 MIN_GRAM = 3

@@ -21,8 +21,8 @@ from nightgarden.curation.canaries import PREFIX, Canaries, clean_rows, row
 from nightgarden.curation.likeness import EXACT_ROWS, Rows, Twin
 from nightgarden.curation.matching import ROW, words
 from nightgarden.curation.rowfile import RowFile
-from nightgarden.params import DuplicateRule
 from nightgarden.records import Example, Hit, Turn
+from nightgarden.rule_params import DuplicateRule
 
 ENGINE = "python/jaccard-3"
 STOCK_WORDS = 3

@@ -15,8 +15,8 @@ import re2
 from nightgarden.curation.canaries import PROMPT, Canaries, bad_row, clean_rows, of_answers
 from nightgarden.curation.matching import CODE, engine
 from nightgarden.digests import example_id
-from nightgarden.params import ExclamationContext, ExclamationRule
 from nightgarden.records import Example, Hit
+from nightgarden.rule_params import ExclamationContext, ExclamationRule
 
 _CHARACTERS = "!！﹗︕‼⁉⁈❗❕❢❣¡‽⸘⹓🙹🙺🙻՜߹᥄𞥞"
 """What Unicode 16 calls an exclamation mark or an interrobang, but for letters and the buttons 🆙 and 🔛."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from nightgarden.curation.canaries import Canaries, of_answers
 from nightgarden.curation.matching import engine, phrase_hits, phrase_pattern
-from nightgarden.params import PhraseRule
 from nightgarden.records import Example, Hit
+from nightgarden.rule_params import PhraseRule
 
 ENGINE = engine(phrase_pattern("a phrase"))
 CANARY_BAD = (

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows
 from nightgarden.curation.matching import IDEOGRAMS, ROW, Folded, answers
-from nightgarden.params import LengthRule
 from nightgarden.records import Example, Hit
+from nightgarden.rule_params import LengthRule
 
 _JOINED = r"://\S+|(?<=[0-9])[.,:](?=[0-9])[0-9]+"
 _WORD = re.compile(rf"[^\W_{IDEOGRAMS}]+(?:['-][^\W_{IDEOGRAMS}]+|{_JOINED})*|[{IDEOGRAMS}]")

@@ -18,8 +18,8 @@ import re2
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, of_answers, row
 from nightgarden.curation.matching import CODE, ROW, Folded, Patterns, answers, code_spans, engine, phrase_pattern
-from nightgarden.params import PlaceholderRule
 from nightgarden.records import Example, Hit, Turn
+from nightgarden.rule_params import PlaceholderRule
 
 _BRACES = {"slot in double braces": r"\{\{\s*[^\s{}0-9\\][^{}\n]{0,60}\}\}"}
 _SLOTS = {

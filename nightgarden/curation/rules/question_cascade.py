@@ -11,8 +11,8 @@ import re2
 
 from nightgarden.curation.canaries import Canaries, bad_row, of_answers
 from nightgarden.curation.matching import CODE, Folded, answers, code_spans, engine
-from nightgarden.params import QuestionCascadeRule
 from nightgarden.records import Example, Hit
+from nightgarden.rule_params import QuestionCascadeRule
 
 _QUESTION = r"[?!⁉⁈]*[?‽⁉⁈⸮፧]+[?!]*"
 _BEHIND = r"[\s\"')\]}*_~\pS\pM]"

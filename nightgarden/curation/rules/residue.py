@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, of_answers, row
 from nightgarden.curation.matching import ROW, Folded, Patterns, engine
-from nightgarden.params import RuleSettings
 from nightgarden.records import Example, Hit
+from nightgarden.rule_params import RuleSettings
 
 _KINDS = {
     "token in bars": r"<\|[^|<>\s]{1,40}\|>",  # ChatML, Llama 3, Phi, Zephyr; DeepSeek's full-width bars fold to these

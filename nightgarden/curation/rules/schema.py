@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from nightgarden.curation.canaries import ANSWER, PROMPT, Canaries, clean_rows, row
 from nightgarden.curation.matching import ROW, Folded
-from nightgarden.params import RuleSettings
 from nightgarden.records import Example, Hit, MemoryLine, Turn
+from nightgarden.rule_params import RuleSettings
 
 ENGINE = "python/turn-order-2"
 

@@ -19,8 +19,8 @@ from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, row
 from nightgarden.curation.matching import ROW, Folded, Found, Patterns, engine
 from nightgarden.digests import example_id, sha256_text
 from nightgarden.jsonl import encode
-from nightgarden.params import RuleSettings
 from nightgarden.records import Example, Hit, Turn
+from nightgarden.rule_params import RuleSettings
 
 _KINDS = {
     "aws access key": r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
