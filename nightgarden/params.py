@@ -44,15 +44,36 @@ class ModelSpec(Section):
 
 
 class SourceSpec(Section):
-    """One file of raw rows."""
+    """One file of raw rows, or one dataset."""
 
-    path: InsidePath
+    path: InsidePath | None = None
+    dataset: str | None = Field(None, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$")
+    """A name that curation/sources/hub.py knows, a Hugging Face id (`OWNER/NAME`), or a folder of Parquet files here."""
+    revision: str | None = Field(None, pattern=r"^[0-9a-f]{40}$")
+    """Commit of the hub's repository, 40 hex digits: a branch's name would stand for other rows tomorrow."""
+    config: str | None = None
+    split: str = "train"
     op: int | None = Field(None, ge=0, le=3)
     """Op for every row of an outside file; None where rows carry their own."""
     rows: int | None = Field(None, ge=1)
     """Rows to take from the start of the file; None takes all."""
     licence: str | None = None
     """Under which the rows may be used, such as an SPDX identifier; the data card says where none is told."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> SourceSpec:
+        if (self.path is None) == (self.dataset is None):
+            raise ValueError("give `path` for a file, or `dataset` for a Hugging Face dataset, and not both")
+        if self.path is not None and (self.revision or self.config):
+            raise ValueError("`revision` and `config` belong to a `dataset`, not to a file")
+        return self
+
+    @property
+    def place(self) -> str:
+        """What stands for the source in positions and quarantine: the file, or the dataset, revision and split."""
+        if self.path is not None:
+            return self.path
+        return "/".join(filter(None, (f"{self.dataset}@{self.revision or 'here'}", self.config, self.split)))
 
 
 class Synthesis(Section):

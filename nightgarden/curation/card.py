@@ -101,7 +101,13 @@ def _mix(facts: Facts) -> str:
 
 def _sources(facts: Facts) -> str:
     rows = [
-        [name, f"`{spec.path}`", spec.licence or "not told", facts.read_from[spec.path], facts.quarantined_from[spec.path]]
+        [
+            name,
+            f"`{spec.place}`",
+            spec.licence or "not told",
+            facts.read_from[spec.place],
+            facts.quarantined_from[spec.place],
+        ]
         for name, spec in facts.curation.sources.items()
     ]
     return _table(["source", "file", "licence", "rows taken", "quarantined"], rows)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -25,9 +25,11 @@ from nightgarden.curation.accounts import Report, is_outside
 from nightgarden.curation.rules import secrets
 from nightgarden.curation.shards import spread
 from nightgarden.curation.sorting import Sorter
+from nightgarden.curation.sources.hub import overlaps
 from nightgarden.curation.sources.parsing import Malformed
-from nightgarden.curation.sources.reading import RawRow, read_rows
+from nightgarden.curation.sources.reading import RawRow
 from nightgarden.curation.sources.shapes import is_ours, to_example
+from nightgarden.curation.sources.spec import rows_of
 from nightgarden.digests import sha256_text
 from nightgarden.errors import Refusal, UserError
 from nightgarden.jsonl import encode, read, whole_file, write_json
@@ -248,13 +250,13 @@ class Counts:
 
 
 def refuse_twice(sources: Mapping[str, SourceSpec]) -> None:
-    """Refuse a file that is named by two sources.
+    """Refuse a file or dataset that is named by two sources.
 
     Raises:
         UserError: names it.
     """
-    if twice := [path for path, times in Counter(spec.path for spec in sources.values()).items() if times > 1]:
-        raise UserError(f"curation.sources names {twice[0]} more than once; every file must be one source in params.yaml.")
+    if twice := [name for name, times in Counter(spec.place for spec in sources.values()).items() if times > 1]:
+        raise UserError(f"curation.sources names {twice[0]} more than once; each must be one source in params.yaml.")
 
 
 def ingest(curation: Curation, root: Path, workers: int = 1) -> Report:
@@ -268,9 +270,11 @@ def ingest(curation: Curation, root: Path, workers: int = 1) -> Report:
         Refusal: rows in are not examples + merged + quarantined; nothing is written then.
     """
     refuse_twice(curation.sources)
+    for warning in overlaps(spec.dataset for spec in curation.sources.values() if spec.dataset):
+        log.warning("ingest: %s", warning)
     intake = Intake(root / FOLDER)
     for name, spec in curation.sources.items():
-        intake.read(Source(spec.path, name, spec.op), islice(read_rows(root / spec.path), spec.rows), workers)
+        intake.read(Source(spec.place, name, spec.op), rows_of(spec, root), workers)
     report, reasons = intake.write(root / FOLDER)
     write_json(root / REPORT, report)
     for reason, times in reasons.most_common(5):

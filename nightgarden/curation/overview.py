@@ -209,7 +209,7 @@ def _marked(text: str, turn: int, hits: Sequence[Hit]) -> str:
 
 def _sources(facts: Facts) -> str:
     rows: list[list[str | int]] = [
-        [name, spec.path, spec.licence or "not told", facts.read_from[spec.path], facts.quarantined_from[spec.path]]
+        [name, spec.place, spec.licence or "not told", facts.read_from[spec.place], facts.quarantined_from[spec.place]]
         for name, spec in facts.curation.sources.items()
     ]
     found = table(["source", "file", "licence", "rows taken", "quarantined"], rows)

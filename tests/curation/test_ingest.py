@@ -49,9 +49,9 @@ BROKEN = {
     GOOD.replace(b'"op": 0', b'"op": 0, "label": false'): "label false",
     GOOD.replace(b'"op": 0', b'"op": 0, "memories": [{"type": "dream", "text": "x"}]'): "memories, directives or meta",
     b'{"op": 0, "messages": []}': "no turns",
-    b'{"op": 0, "messages": [{"role": "user", "content": [{"type": "image"}]}]}': "its text must be a string",
+    b'{"op": 0, "messages": [{"role": "user", "content": [{"type": "image"}]}]}': "a part of the type image",
     b'{"op": 0, "messages": [{"role": "assistant", "content": "x", "tool_calls": [1]}]}': "calls a tool",
-    b'{"prompt": "x", "chosen": "y", "rejected": "z"}': "no known shape",
+    b'{"prompt": "x", "answer": "y"}': "no known shape",
     b"[1, 2]": "a row must be an object",
     b'{"instruction": "x", "output": null}': "output must be a text",
     b'{"instruction": "x", "output": "y"}': "the row carries no op",
@@ -89,14 +89,30 @@ def test_marks_and_line_ends_of_other_systems_change_nothing(tmp_path: Path, con
     assert not quarantined
 
 
+ASK, REPLY = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}
+SHAREGPT = [{"from": "human", "value": "hi", "weight": 0.0}, {"from": "gpt", "value": "Hello."}]
 SHAPES: dict[str, dict[str, Any]] = {
-    "messages": {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}]},
-    "sharegpt": {"conversations": [{"from": "human", "value": "hi", "weight": 0.0}, {"from": "gpt", "value": "Hello."}]},
+    "messages": {"messages": [ASK, REPLY]},
+    "sharegpt": {"conversations": SHAREGPT},
+    "sharegpt under conversation": {"conversation": SHAREGPT},
+    "sharegpt with role names of messages": {"conversations": [ASK, REPLY]},
+    "sharegpt as a JSON string": {"conversations": json.dumps(SHAREGPT)},
+    "sharegpt of another dialect": {"conversations": [{"from": "user", "value": "hi"}, {"from": "chatgpt", "value": "Hello."}]},
     "alpaca": {"instruction": "hi", "output": "Hello."},
     "a text part": {
         "messages": [{"role": "User", "content": [{"type": "text", "text": "hi"}]}, {"role": "gpt", "content": "Hello."}]
     },
     "an empty system": {"system": "", "instruction": "hi", "input": "", "output": "Hello."},
+    "reasoning and tools beside": {"messages": [ASK, REPLY | {"reasoning_content": "hm"}], "tools": [{"name": "clock"}]},
+    "prompt and completion": {"prompt": "hi", "completion": "Hello."},
+    "prompt and completion as messages": {"prompt": [ASK], "completion": [REPLY]},
+    "a preference": {"prompt": "hi", "chosen": "Hello.", "rejected": "What."},
+    "a preference of messages": {"prompt": [ASK], "chosen": [REPLY], "rejected": [REPLY | {"content": "What."}]},
+    "a preference without a prompt": {"chosen": [ASK, REPLY], "rejected": [ASK, REPLY | {"content": "What."}]},
+    "a preference whose sides repeat the prompt": {"prompt": [ASK], "chosen": [ASK, REPLY], "rejected": [ASK]},
+    "a rated answer": {"prompt": [ASK], "completion": [REPLY], "label": True},
+    "query and response": {"query": "hi", "response": "Hello."},
+    "openorca": {"id": "niv.1", "system_prompt": "", "question": "hi", "response": "Hello."},
 }
 
 
@@ -291,3 +307,18 @@ def test_one_worker_and_four_write_the_same_bytes(tmp_path: Path) -> None:
         found.append(files_below(root))
     assert found[0] == found[1]
     assert len(found[0]) == 8
+
+
+def test_every_foreign_key_of_a_row_is_kept(tmp_path: Path) -> None:
+    row = {"messages": [ASK, REPLY | {"reasoning": "hm"}], "tools": [{"name": "clock"}], "id": 7}
+    taken, _ = outcome(tmp_path, "rows.jsonl", json.dumps(row).encode(), op=0)
+    assert taken[0]["meta"]["foreign"] == {"tools": [{"name": "clock"}], "id": 7, "turns": [{}, {"reasoning": "hm"}]}
+    taken, _ = outcome(tmp_path, "rows.jsonl", json.dumps(SHAPES["a preference"]).encode(), op=0)
+    assert taken[0]["meta"]["foreign"] == {"rejected": "What."}
+
+
+@pytest.mark.parametrize("name", ["tool", "observation", "function_call", "function"])
+def test_a_tools_turn_is_known_and_quarantined_as_such(tmp_path: Path, name: str) -> None:
+    row = {"conversations": [*SHAREGPT[:1], {"from": name, "value": "{}"}, SHAREGPT[1]]}
+    taken, (aside,) = outcome(tmp_path, "rows.jsonl", json.dumps(row).encode(), op=0)
+    assert (taken, aside["reason"]) == ([], f"turn 2: a tool speaks ({name}), which no template of ours renders")

@@ -1,5 +1,10 @@
-"""Rows of foreign shapes as examples: ours, messages, ShareGPT, Alpaca; sniffed row by row.
+"""Rows of foreign shapes as examples, sniffed row by row.
 
+By their keys, of which the first that is there decides: `messages` (ours with `op`, `memories` or
+`directives`); `conversations` or `conversation` (ShareGPT, also as a JSON string); `chosen` (preference
+pairs: the chosen side, with `prompt` or without); `prompt` with `completion`; `instruction` with `output`
+(Alpaca); `question` or `query` with `response` (OpenOrca with its `system_prompt`). A row with `label`
+false is one that people rejected. Every other key stays in `meta.foreign`.
 Knows nothing of files. A row that fits no shape raises with its reason. A row that fits but is a
 faulty example (an empty answer, a last turn by the user) passes: that is for the `schema` rule to
 see, where it is counted as a drop and not as a reading fault.
@@ -7,33 +12,19 @@ see, where it is counted as a drop and not as a reading fault.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from nightgarden.curation.sources.parsing import Malformed
+from nightgarden.curation.sources import roles
+from nightgarden.curation.sources.parsing import Malformed, parse
 from nightgarden.digests import example_id
 from nightgarden.records import Example, MemoryLine, Role, Turn
 
-ROLES: dict[str, Role] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "bing": "assistant",
-    "bard": "assistant",
-}
-"""The closed table of role names (the ShareGPT dialects, and the later name of the system role).
-
-Tool roles (`tool`, `observation`, `function`, `function_call`) are left out on purpose: no template
-of ours renders them. A misspelt role is a fault, never a guess.
-"""
 OURS = {"op", "memories", "directives"}
 """Keys beside `messages` that make a row one of ours."""
-ROW_KEYS = frozenset({"messages", "conversations", "conversation", "instruction"})
+ROW_KEYS = frozenset({"messages", "conversations", "conversation", "chosen", "completion", "instruction", "response"})
 """Every row of a known shape has one of these."""
 RESERVED = ("outside", "shape")
 """Keys of `meta` that only ingest writes."""
@@ -85,22 +76,22 @@ def is_ours(row: Any) -> bool:
     return isinstance(row, dict) and {"op", "messages"} <= row.keys()
 
 
-def _shape(row: dict[str, Any]) -> tuple[str, Any]:
+def _shape(row: dict[str, Any]) -> tuple[str, Reader]:
     """Name and reader of the row's shape."""
     if "messages" in row:
         return ("ours" if OURS & row.keys() else "messages"), _read_messages
-    if "conversations" in row or "conversation" in row:
-        return "sharegpt", _read_sharegpt
-    if "instruction" in row and "output" in row:
-        return "alpaca", _read_alpaca
-    raise Malformed(
-        "no known shape: need messages, conversations, or instruction with output; "
-        f"the keys are {(', '.join(sorted(row)) or 'none'):.120}"
-    )
+    for shape, (keys, read) in SHAPES.items():
+        if all(any(key in row for key in either) for either in keys):
+            return shape, read
+    if isinstance(row.get("text"), str):
+        raise Malformed("one text for a whole chat: where a turn begins is not told; give turns, as messages or conversations")
+    needed = " or ".join(" with ".join("/".join(either) for either in keys) for keys, _ in SHAPES.values())
+    raise Malformed(f"no known shape: need messages or {needed}; the keys are {(', '.join(sorted(row)) or 'none'):.120}")
 
 
 Read = tuple[tuple[Turn, ...], dict[str, Any]]
 """The turns of a row, and its keys that are no part of them."""
+Reader = Callable[[dict[str, Any]], Read]
 
 
 def _read_messages(row: dict[str, Any]) -> Read:
@@ -108,26 +99,62 @@ def _read_messages(row: dict[str, Any]) -> Read:
 
 
 def _read_sharegpt(row: dict[str, Any]) -> Read:
-    return _chat(row, "conversations" if "conversations" in row else "conversation", "from", "value")
+    key = "conversations" if "conversations" in row else "conversation"
+    if isinstance(row[key], str):
+        row = row | {key: parse(row[key].encode("utf-8", "surrogatepass"))}
+    items = row[key]
+    is_messages = isinstance(items, list) and bool(items) and isinstance(items[0], dict) and "role" in items[0]
+    return _chat(row, key, "role", "content") if is_messages else _chat(row, key, "from", "value")
 
 
 def _chat(row: dict[str, Any], key: str, role_key: str, text_key: str) -> Read:
     """Turns of a list of objects; other keys of its objects are kept beside them, by turn."""
     rest = {name: value for name, value in row.items() if name != key}
-    if not isinstance(row[key], list):
-        raise Malformed(f"{key} must be a list, this is a {type(row[key]).__name__}")
-    turns: list[Turn] = []
-    beside = []
-    for item in row[key]:
-        if not isinstance(item, dict) or role_key not in item or text_key not in item:
-            raise Malformed(f"turn {len(turns) + 1}: needs {role_key} and {text_key}")
-        if item.get("tool_calls"):
-            raise Malformed(f"turn {len(turns) + 1}: calls a tool, which no template of ours renders")
-        turns.append(Turn(role=_role(item[role_key], len(turns) + 1), content=_text(item[text_key], len(turns) + 1)))
-        beside.append({name: value for name, value in item.items() if name not in {role_key, text_key}})
+    turns, beside = _turns(row[key], key, role_key, text_key)
     if any(beside):
         rest["turns"] = beside
     return _with_system(rest, turns), rest
+
+
+def _turns(items: Any, key: str, role_key: str, text_key: str) -> tuple[list[Turn], list[dict[str, Any]]]:
+    """Turns of a list of objects, and the other keys of each."""
+    if not isinstance(items, list):
+        raise Malformed(f"{key} must be a list, this is a {type(items).__name__}")
+    turns = [roles.turn(item, number, role_key, text_key) for number, item in enumerate(items, 1)]
+    return turns, [{name: value for name, value in item.items() if name not in {role_key, text_key}} for item in items]
+
+
+def _read_preference(row: dict[str, Any]) -> Read:
+    """The chosen side; the rejected one is kept as a foreign key."""
+    rest = {name: value for name, value in row.items() if name not in {"prompt", "chosen"}}
+    turns = _side(row.get("prompt"), "prompt", "user")
+    chosen = _side(row["chosen"], "chosen", "assistant")
+    is_whole = len(chosen) > 1 and chosen[: len(turns)] == turns  # a side that repeats the prompt
+    return _with_system(rest, chosen if is_whole else [*turns, *chosen]), rest
+
+
+def _read_completion(row: dict[str, Any]) -> Read:
+    rest = {name: value for name, value in row.items() if name not in {"prompt", "completion"}}
+    return _with_system(rest, _side(row["prompt"], "prompt", "user") + _side(row["completion"], "completion", "assistant")), rest
+
+
+def _read_response(row: dict[str, Any]) -> Read:
+    asked = "question" if "question" in row else "query"
+    rest = {name: value for name, value in row.items() if name not in {asked, "response"}}
+    if "system_prompt" in rest and "system" not in rest:
+        rest["system"] = rest.pop("system_prompt")
+    return _with_system(rest, _side(row[asked], asked, "user") + _side(row["response"], "response", "assistant")), rest
+
+
+def _side(value: Any, key: str, role: Role) -> list[Turn]:
+    """What one side says: a text of that role, or a list of messages; nothing where it is not there."""
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return _turns(value, key, "role", "content")[0]
+    if not isinstance(value, str):
+        raise Malformed(f"{key} must be a text or a list of messages, this is a {type(value).__name__}")
+    return [Turn(role=role, content=value)]
 
 
 def _read_alpaca(row: dict[str, Any]) -> Read:
@@ -141,7 +168,7 @@ def _read_alpaca(row: dict[str, Any]) -> Read:
     for round_ in history or ():
         if not (isinstance(round_, list) and len(round_) == 2):
             raise Malformed("history must hold pairs of question and answer")
-        turns += [Turn(role="user", content=_text(round_[0], 0)), Turn(role="assistant", content=_text(round_[1], 0))]
+        turns += [Turn(role="user", content=roles.text(round_[0], 0)), Turn(role="assistant", content=roles.text(round_[1], 0))]
     prompt = f"{instruction}\n{extra}" if extra.strip() else instruction
     turns += [Turn(role="user", content=prompt), Turn(role="assistant", content=answer)]
     return _with_system(rest, turns), rest
@@ -170,22 +197,6 @@ def _with_system(rest: dict[str, Any], turns: list[Turn]) -> tuple[Turn, ...]:
     return filled
 
 
-def _role(name: Any, number: int) -> Role:
-    role = ROLES.get(name.casefold()) if isinstance(name, str) else None
-    if role is None:
-        raise Malformed(f"turn {number}: unknown role {name!r:.40}; known are {', '.join(sorted(ROLES))}")
-    return role
-
-
-def _text(value: Any, number: int) -> str:
-    """Text of a turn: a string, or a list with one text part."""
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and value[0].get("type") == "text":
-        value = value[0].get("text")
-    if not isinstance(value, str):
-        raise Malformed(f"turn {number}: its text must be a string, this is a {type(value).__name__}")
-    return value
-
-
 def _ours(rest: dict[str, Any]) -> tuple[tuple[MemoryLine, ...], tuple[str, ...], dict[str, Any]]:
     """Memories, directives and meta of a row of ours, taken out of `rest`."""
     try:
@@ -195,3 +206,13 @@ def _ours(rest: dict[str, Any]) -> tuple[tuple[MemoryLine, ...], tuple[str, ...]
     except msgspec.ValidationError as error:
         raise Malformed(f"memories, directives or meta: {error}") from error
     return memories, directives, meta
+
+
+SHAPES: dict[str, tuple[tuple[tuple[str, ...], ...], Reader]] = {
+    "sharegpt": ((("conversations", "conversation"),), _read_sharegpt),
+    "preference": ((("chosen",),), _read_preference),
+    "completion": ((("prompt",), ("completion",)), _read_completion),
+    "alpaca": ((("instruction",), ("output",)), _read_alpaca),
+    "response": ((("question", "query"), ("response",)), _read_response),
+}
+"""Shapes beside `messages`, in the order in which they are tried: the keys that a row needs, one of each group."""
