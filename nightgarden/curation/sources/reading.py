@@ -8,6 +8,7 @@ are read; one that breaks off ends in a row with that fault, behind the rows tha
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,8 +23,12 @@ from nightgarden.errors import UserError
 BOM = b"\xef\xbb\xbf"
 KINDS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst", ".parquet")
 """How the name of a readable file ends."""
+PIECE = 1 << 14
 AHEAD = 1 << 22
 """Bytes at the start of a file by which its layout is told."""
+
+
+log = logging.getLogger(__name__)
 
 
 class RawRow(NamedTuple):
@@ -78,8 +83,7 @@ def _text(path: Path, kind: str) -> Iterator[RawRow]:
     """Rows of a text file; a broken archive ends in one row that says so."""
     last = 0
     try:
-        with opened(path) as file:
-            head = file.read(AHEAD)
+        head = _head(path)
         start = len(BOM) if head.startswith(BOM) else 0
         with opened(path) as file:
             file.read(start)
@@ -88,6 +92,24 @@ def _text(path: Path, kind: str) -> Iterator[RawRow]:
                 last = row.line
     except BROKEN as error:
         yield RawRow(last + 1, b"", None, f"the archive breaks off here: {error}")
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes of a file, or what can be read of them.
+
+    Raises:
+        UserError: they are UTF-16, in which every line would be a fault.
+    """
+    head = b""
+    with opened(path) as file:
+        try:
+            while len(head) < AHEAD and (chunk := file.read(PIECE)):
+                head += chunk
+        except BROKEN as error:
+            log.debug("%s: %s", path, error)  # told as a row when it is met again
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:4]:
+        raise UserError(f"{path} is UTF-16, not UTF-8; convert it first, for example `iconv -f UTF-16 -t UTF-8 {path.name}`.")
+    return head
 
 
 def refuse_empty(path: Path) -> None:
