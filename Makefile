@@ -8,7 +8,7 @@ BOOTSTRAP_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PYTHON := .venv/bin/python
 # Index for torch alone, for example a CPU-only one; empty takes pip's own.
 TORCH_INDEX ?=
-EXTRAS := models,pipeline,dev
+EXTRAS := models,sources,pipeline,dev
 # Modules compile when they are first imported, and the pins go in before anything is resolved: set-up takes 3 min 16 s
 # on 2 cores, against 4 min 34 s (measured).
 PIP_FLAGS := --no-compile

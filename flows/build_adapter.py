@@ -25,6 +25,7 @@ def build_adapter(overrides: BuildForm = AS_IN_PARAMS) -> State[Any]:
     with workplace(overrides) as place, pipeline(place) as dvc:
         dvc.reproduce("funnel")
         show_funnel(place)
+        dvc.reproduce("card")
         dvc.reproduce("train")
         show_training(place)
         dvc.reproduce("evaluate")

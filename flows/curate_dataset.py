@@ -12,7 +12,7 @@ AS_IN_PARAMS = CurationForm()
 
 @flow(name="curate-dataset")
 def curate_dataset(overrides: CurationForm = AS_IN_PARAMS) -> None:
-    """Ingest, the twelve filter passes, the mix, the split and the gate.
+    """Ingest, the twelve filter passes, the mix, the split, the gate and the data card.
 
     Args:
         overrides: what differs from params.yaml in this run; such a run works in a git worktree of its own.
@@ -20,4 +20,4 @@ def curate_dataset(overrides: CurationForm = AS_IN_PARAMS) -> None:
     with workplace(overrides) as place, pipeline(place) as dvc:
         dvc.reproduce("funnel")
         show_funnel(place)
-        dvc.reproduce("gate")
+        dvc.reproduce("card")

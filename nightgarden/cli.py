@@ -89,6 +89,7 @@ STAGES: dict[str, Stage] = {
         native_inputs=("models/base",),
     ),
     "gate": _curation("gate", "gate", sync=True),
+    "card": _curation("card", "card"),
     "train": Stage(
         module="nightgarden.training.loop",
         function="train",
@@ -274,6 +275,12 @@ def render() -> None:
 def gate() -> None:
     """Decide whether the dataset may be trained on."""
     _run("gate")
+
+
+@app.command()
+def card() -> None:
+    """Write the data card and the page that shows what every pass took."""
+    _run("card")
 
 
 @app.command()

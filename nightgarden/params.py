@@ -65,6 +65,8 @@ class SourceSpec(Section):
     """Op for every row of an outside file; None where rows carry their own."""
     rows: int | None = Field(None, ge=1)
     """Rows to take from the start of the file; None takes all."""
+    licence: str | None = None
+    """Under which the rows may be used, such as an SPDX identifier; the data card says where none is told."""
 
 
 class Synthesis(Section):

@@ -69,7 +69,9 @@ class Quarantined(Record, frozen=True, kw_only=True):
 
     file: str
     line: int
-    """1-based line, or element number in a JSON array."""
+    """1-based line, element number in a JSON array, or row number in a table."""
+    offset: int | None = None
+    """Bytes of the unpacked file before the row; None for the row of a table."""
     reason: str
     raw: str
     """The raw text, or `sha256:...` where a secret was found in it."""

@@ -42,6 +42,14 @@ stages:
       outs:
         - data/dataset
 
+  card:
+    cmd: python stages.py card
+    deps:
+      - data/dataset
+    outs:
+      - reports/data_card.md:
+          cache: false
+
   train:
     cmd: python stages.py train
     deps:
@@ -103,6 +111,8 @@ if stage == "funnel":
 if stage == "gate@short":
     rows = pathlib.Path("data/rows.txt").read_text().splitlines()
     put("data/dataset/rows.txt", "\\n".join(row for row in rows if len(row) <= number("max_answer_words")) + "\\n")
+if stage == "card":
+    put("reports/data_card.md", f"{len(read('data/dataset'))} rows\\n")
 if stage == "train":
     put("models/adapters/candidate/card.json", {"adapter": f"sha-of-rank-{number('rank')}"})
     put("models/adapters/candidate/adapter.json", {"rank": number("rank"), "base": read("models/base/tiny")})

@@ -8,69 +8,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 from html import escape
-from typing import NamedTuple
 
 from nightgarden.curation.diff import KINDS, Change, Diff, Kind
 from nightgarden.curation.page import page, section, table
+from nightgarden.curation.texts import marked_changes, shortened, spans, whole
 from nightgarden.records import OPS, Example
 
 IN_TEXT, IN_MARKDOWN, IN_PAGE = 10, 20, 500
 """Rows of each kind that a view shows."""
-AROUND = 40
-"""Characters that stay on each side of a change where the rest is cut."""
 OPENING = 90
 """Characters of its first question that name a row."""
 NOT_SOUGHT = "Too many rows changed to look which are alike: edited rows were known by their repairs or first question alone."
-_TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _ONE_ROWS = re.compile(r"\b[0-9a-f]{20}\b|\b0\.\d+\b")
 """What a reason says of one row alone: an id, a similarity."""
 _HEAD = re.compile(r"(?:its parent …: )?[^:;]*")
 
 SIGNS: dict[Kind, str] = {"removed": "-", "added": "+", "edited": "~", "moved": ">"}
-
-
-class Span(NamedTuple):
-    """A stretch of two texts that are compared: what stayed, went or came."""
-
-    sign: str
-    """A blank, - or +."""
-    text: str
-
-
-def spans(old: str, new: str) -> list[Span]:
-    """Two texts word by word."""
-    left, right = _TOKEN.findall(old), _TOKEN.findall(new)
-    found = []
-    for tag, start, end, start_new, end_new in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        if tag == "equal":
-            found.append(Span(" ", "".join(left[start:end])))
-            continue
-        if start < end:
-            found.append(Span("-", "".join(left[start:end])))
-        if start_new < end_new:
-            found.append(Span("+", "".join(right[start_new:end_new])))
-    return found
-
-
-def shortened(found: list[Span]) -> list[Span]:
-    """The spans with what stayed cut down to what stands next to a change."""
-    last = len(found) - 1
-    return [span if span.sign != " " else Span(" ", _cut(span.text, place > 0, place < last)) for place, span in enumerate(found)]
-
-
-def _cut(text: str, keeps_start: bool, keeps_end: bool) -> str:
-    if len(text) <= 2 * AROUND:
-        return text
-    return (text[:AROUND] if keeps_start else "") + " … " + (text[-AROUND:] if keeps_end else "")
-
-
-def whole(row: Example) -> str:
-    """All that a row shows to the model, as one text."""
-    lines = [f"directive: {text}" for text in row.directives]
-    lines += [f"memory: {memory.type}{f', {memory.date}' if memory.date else ''}: {memory.text}" for memory in row.memories]
-    return "\n".join([*lines, *(f"{turn.role}: {turn.content}" for turn in row.turns)])
 
 
 def _opening(row: Example) -> str:
@@ -134,13 +88,6 @@ def _in_text(change: Change) -> Iterator[str]:
         yield f"    {_opening(change.row)}"
 
 
-def _marked(old: str, new: str, *, short: bool) -> str:
-    """Both texts in one, as HTML."""
-    marks = {" ": "{}", "-": "<del>{}</del>", "+": "<ins>{}</ins>"}
-    found = spans(old, new)
-    return "".join(marks[span.sign].format(escape(span.text, quote=False)) for span in (shortened(found) if short else found))
-
-
 def as_markdown(found: Diff) -> str:
     """For a pull request: a table, the reasons, and some rows of each kind to unfold."""
     lines = [f"### Dataset: {found.old} → {found.new}", "", "| op | before | after | " + " | ".join(KINDS) + " |"]
@@ -158,7 +105,7 @@ def as_markdown(found: Diff) -> str:
 
 def _in_markdown(change: Change) -> str:
     if change.kind == "edited" and change.old is not None and change.new is not None:
-        text = _flat(_marked(whole(change.old), whole(change.new), short=True))
+        text = _flat(marked_changes(whole(change.old), whole(change.new), short=True))
     else:
         text = _cell(_opening(change.row))
     return f"| {change.row.op} | `{change.row.id}` | {_cell(change.reason)} | {text} |"
@@ -194,7 +141,7 @@ def as_page(found: Diff) -> str:
 
 def _on_page(change: Change) -> str:
     if change.old is not None and change.new is not None:
-        text = _marked(whole(change.old), whole(change.new), short=False)
+        text = marked_changes(whole(change.old), whole(change.new))
         was = f" was <code>{change.old.id}</code>," if change.old.id != change.new.id else ""
     else:
         text, was = escape(whole(change.row)), ""

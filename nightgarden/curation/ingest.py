@@ -100,7 +100,7 @@ def _quarantined(row: RawRow, file: str, reason: str) -> Quarantined:
     raw = row.raw.decode("utf-8", "backslashreplace")
     if len(raw) > MAX_RAW or secrets.found_in(raw):
         raw = f"sha256:{sha256_text(raw)}"
-    return Quarantined(file=file, line=row.line, reason=secrets.masked(reason), raw=raw)
+    return Quarantined(file=file, line=row.line, offset=row.offset, reason=secrets.masked(reason), raw=raw)
 
 
 class _Places:

@@ -20,7 +20,17 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 mark { background: none; color: var(--bad); font-weight: 600; } code { font-size: .88em; overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; font-size: .92rem; margin: .5rem 0 1rem; }
 del { color: var(--bad); } ins { color: var(--good); text-decoration: none; border-bottom: 2px solid; }
-.row { border-bottom: 1px solid var(--line); padding: .4rem 0; margin: 0; } .row summary > del { text-decoration: none; }
+.row { border-bottom: 1px solid var(--line); padding: .5rem 0; margin: 0; }
+.row p { margin: .35rem 0; } .row summary > del { text-decoration: none; }
+.tiles { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.4rem 0; padding: 0; list-style: none; }
+.tiles li { flex: 1 1 8rem; background: var(--pale); border-radius: .5rem; padding: .7rem .9rem; font-size: .85rem; }
+.tiles b { display: block; font-size: 1.5rem; line-height: 1.2; font-variant-numeric: tabular-nums; }
+figure { margin: .8rem 0; background: #fff; color: #1d2329; border: 1px solid var(--line); border-radius: .5rem; padding: 1rem; }
+figure svg { display: block; margin: 0 auto; }
+nav { font-size: .92rem; line-height: 2; } nav a { margin-right: .9rem; white-space: nowrap; }
+.spans { margin-top: .6rem; } .spans th { padding-top: .9rem; } .spans td:last-child { white-space: nowrap; text-align: right; }
+.dot { display: inline-block; width: .6rem; height: .6rem; border-radius: 50%; }
+a { color: inherit; } h3 { margin: 2.2rem 0 .3rem; border-top: 1px solid var(--line); padding-top: 1.2rem; }
 .refused { border-left: .4rem solid var(--bad); padding-left: 1rem; } .small { font-size: .85rem; opacity: .75; }
 details { margin: .4rem 0; } summary { cursor: pointer; } img, svg { max-width: 100%; height: auto; }
 """
@@ -38,6 +48,16 @@ def page(title: str, parts: Iterable[str]) -> str:
 def section(title: str, body: str) -> str:
     """A heading and what stands under it."""
     return f"<section><h2>{escape(title)}</h2>\n{body}</section>\n"
+
+
+def figure(svg: str) -> str:
+    """A picture on white paper: its ink is dark."""
+    return f"<figure>{svg}</figure>\n"
+
+
+def tiles(told: Iterable[tuple[str, str]]) -> str:
+    """Large numbers in a line, each with what it counts."""
+    return f'<ul class="tiles">{"".join(f"<li><b>{escape(big)}</b>{escape(small)}</li>" for big, small in told)}</ul>\n'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str | int]]) -> str:

@@ -111,6 +111,13 @@ def draw(order: Sequence[str], counts: Sequence[dict[str, int]], path: Path) -> 
         file.write(drawing.getvalue())
 
 
+def _taken(count: dict[str, int]) -> str:
+    """What a pass did, in words short enough to stand behind its bar."""
+    merged = f", {count['merged']:,} merged" if count["merged"] else ""
+    repaired = f", {count['repaired']:,} repaired" if count["repaired"] else ""
+    return f"−{count['dropped']:,}{repaired}{merged}"  # noqa: RUF001
+
+
 def _bars(axes: Any, order: Sequence[str], counts: Sequence[dict[str, int]]) -> None:
     """One horizontal bar a pass: pale what goes on, in an op's colour what is taken, at the end of what was there."""
     labels = ["rows in", *(rule.replace("_", " ") for rule in order), "rows kept"]
@@ -125,7 +132,7 @@ def _bars(axes: Any, order: Sequence[str], counts: Sequence[dict[str, int]]) -> 
             axes.barh(place, count[f"op{op}_dropped"], left=count["kept"] + before, color=colour)
     for place, count in enumerate(counts, 1):
         axes.barh(place, count["kept"], color="#e4e4e4", zorder=0)
-        axes.text(count["rows_in"] + rows_in * 0.01, place, f"−{count['dropped']}", va="center")  # noqa: RUF001
+        axes.text(count["rows_in"] + rows_in * 0.01, place, _taken(count), va="center")
     for place, total in ((0, rows_in), (len(order) + 1, kept)):
         axes.text(total + rows_in * 0.01, place, str(total), va="center", weight="bold")
     axes.set_yticks(range(len(labels)), labels)

@@ -13,7 +13,8 @@ import pytest
 from dvc.repo import Repo
 
 from nightgarden.curation.diff import KINDS, Diff, diff
-from nightgarden.curation.diff_views import as_markdown, as_page, as_text, spans
+from nightgarden.curation.diff_views import as_markdown, as_page, as_text
+from nightgarden.curation.texts import spans
 from nightgarden.errors import UserError
 from tests.curation.rows import ROOT, curate, passes, read_lines, settings, write_lines
 from tests.miniature import dvc, git

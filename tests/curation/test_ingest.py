@@ -222,7 +222,7 @@ def test_a_broken_first_line_of_json_lines_under_the_name_of_json_costs_no_other
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("missing.jsonl", "Check the path"), ("rows.parquet", "give .json or .jsonl"), ("folder.json", "directory")],
+    [("missing.jsonl", "Check the path"), ("rows.xlsx", "ends in none of .json, .jsonl"), ("folder.json", "directory")],
 )
 def test_a_file_that_cannot_be_read_is_one_message_with_the_next_step(tmp_path: Path, name: str, says: str) -> None:
     (tmp_path / "data/inbox/folder.json").mkdir(parents=True)

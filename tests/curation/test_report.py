@@ -47,7 +47,7 @@ def test_the_waterfall_is_a_picture_with_its_words_and_without_a_date(curated: P
 
 
 def test_the_same_counts_draw_the_same_bytes(tmp_path: Path) -> None:
-    count = {"rows_in": 9, "kept": 7, "dropped": 2} | {f"op{op}_in": 9 * (op == 0) for op in range(4)}
+    count = {"rows_in": 9, "kept": 7, "dropped": 2, "repaired": 0, "merged": 0} | {f"op{op}_in": 9 * (op == 0) for op in range(4)}
     count |= {f"op{op}_dropped": 2 * (op == 0) for op in range(4)}
     for name in ("one", "two"):
         draw(["schema"], [count], tmp_path / name)

@@ -42,6 +42,7 @@ def test_build_adapter_runs_every_stale_stage_as_a_task_then_promotes(unmade: Pl
     assert [name for name in names if not name.startswith("show")] == [
         "funnel",
         "gate@short",
+        "card",
         "train",
         "evaluate",
         "promote or keep",

@@ -41,6 +41,7 @@ def make_train_stale(place: Place) -> None:
 def test_both_doors_write_the_same_lock_byte_for_byte(unmade: Place, miniature_template: Path) -> None:
     with reproduce.pipeline(unmade) as opened:
         assert opened.reproduce("gate") == ["funnel", "gate@short"]
+        assert opened.reproduce("card") == ["card"]
         assert opened.reproduce("train") == ["train"]
         assert opened.reproduce() == ["evaluate"]
     assert (unmade.root / "dvc.lock").read_bytes() == (miniature_template / "made/dvc.lock").read_bytes()

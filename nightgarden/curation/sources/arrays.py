@@ -44,16 +44,25 @@ class Element(NamedTuple):
     raw: bytes
     value: Any
     fault: str | None
+    offset: int
+    """Bytes of the file before the element."""
 
 
 class _Window:
     """A file seen through a buffer that grows on demand; `at` is where the next element begins."""
 
-    def __init__(self, file: BinaryIO, keys: Set[str]) -> None:
+    def __init__(self, file: BinaryIO, keys: Set[str], start: int) -> None:
         self.file = file
         self.buffer = b""
+        self.passed = start
+        """Bytes of the file before the buffer."""
         self.at = 0
         self.layouts = Layouts(keys)
+
+    @property
+    def offset(self) -> int:
+        """Bytes of the file before the element at `at`."""
+        return self.passed + self.at
 
     @property
     def rest(self) -> int:
@@ -67,6 +76,7 @@ class _Window:
         """
         chunk = self.file.read(max(CHUNK, min(self.rest, MAX_ELEMENT - self.rest)))
         kept = max(0, self.at - BEHIND)
+        self.passed += kept
         self.buffer = self.buffer[kept:] + chunk
         self.at -= kept
         return bool(chunk)
@@ -119,7 +129,7 @@ class _Window:
         return raw
 
 
-def elements(file: BinaryIO, keys: Set[str]) -> Iterator[Element]:
+def elements(file: BinaryIO, keys: Set[str], start: int = 0) -> Iterator[Element]:
     """Every element of the array in `file`, in order; broken stretches come out as faulty elements.
 
     The file must stand at or before the opening bracket. An array that never closes ends in an
@@ -128,8 +138,9 @@ def elements(file: BinaryIO, keys: Set[str]) -> Iterator[Element]:
     Args:
         file: seekable or not; read once, forwards.
         keys: keys of which every row that is worth finding again has one.
+        start: bytes of the file that were read already.
     """
-    window = _Window(file, keys)
+    window = _Window(file, keys, start)
     window.skip(_BLANK)
     window.at += 1
     number, closed, cut_off = 0, False, False
@@ -142,12 +153,12 @@ def elements(file: BinaryIO, keys: Set[str]) -> Iterator[Element]:
         element, cut_off = _element(window, number)
         yield element
     if not (closed or cut_off):
-        yield Element(number + 1, b"", None, "the array is never closed: the file may have been cut off")
+        yield Element(number + 1, b"", None, "the array is never closed: the file may have been cut off", window.offset)
 
 
 def _element(window: _Window, number: int) -> tuple[Element, bool]:
     """The element at the window's place, parsed alone so that a fault stays its own; and whether the file ends inside it."""
-    value, fault, whole = None, None, False
+    value, fault, whole, offset = None, None, False, window.offset
     if (size := window.size()) is not None:
         try:
             value = parse(window.buffer[window.at : window.at + size])
@@ -158,11 +169,11 @@ def _element(window: _Window, number: int) -> tuple[Element, bool]:
             fault, whole = str(error), True
         if whole and _ends_well(window, size):
             window.layouts.learn(window.buffer, window.at, value)
-            return Element(number, window.take(size), value, fault), False
+            return Element(number, window.take(size), value, fault, offset), False
         fault = fault or "not JSON: something stands between this element and the next"
     size, cut_off = window.broken_size()
     where = "the file ends inside this element" if cut_off else "it does not end before the next one begins"
-    return Element(number, window.take(size), None, fault or f"not JSON: {where}"), cut_off
+    return Element(number, window.take(size), None, fault or f"not JSON: {where}", offset), cut_off
 
 
 def _ends_well(window: _Window, size: int) -> bool:

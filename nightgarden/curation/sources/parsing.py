@@ -55,7 +55,7 @@ def parse(raw: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise NotJson(f"byte {error.start} is not UTF-8") from error
     except json.JSONDecodeError as error:
-        raise NotJson(f"not JSON: {error.msg} at character {error.pos}") from error
+        raise NotJson(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}") from error
     except RecursionError as error:
         raise Malformed(f"nested more than {MAX_DEPTH} deep") from error
     except ValueError as error:  # int() refuses more than 4,300 digits
