@@ -48,12 +48,18 @@ def collect(root: Path, state: Path, settings: Params, nights: Iterable[str], se
 
 
 def pass_counts(root: Path, order: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows in, kept, quarantined and merged (equal rows) by ingest, every pass and the mix; a pass drops the rest."""
+    """Rows in, kept, quarantined and merged (equal rows) by ingest, the synthesis, every pass and the mix.
+
+    A pass drops the rest; what a teacher wrote comes in with the synthesis.
+    """
     ingest: dict[str, int] = read_json(root / "reports/passes/ingest.json", dict[str, int])
     rows: list[dict[str, Any]] = [
         {"name": "ingest", "in": ingest["rows_in"], "kept": ingest["examples"]}
         | {key: ingest[key] for key in ("quarantined", "merged")}
     ]
+    made: dict[str, Any] = read_json(root / "reports/passes/synthesise.json", dict[str, Any])
+    came = made["rows_in"] + made["made"]
+    rows.append({"name": "synthesise", "in": came, "kept": made["rows"], "quarantined": 0, "merged": made["merged"]})
     for name in (*order, "rebalance"):
         counts: dict[str, int] = read_json(root / f"reports/passes/{name}.json", dict[str, int])
         rows.append({"name": name, "in": counts["rows_in"], "kept": counts["kept"], "quarantined": 0, "merged": 0})

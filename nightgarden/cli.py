@@ -428,6 +428,6 @@ def main() -> None:
     # Notes of transformers to its own future, about settings that TRL makes; they hide the lines that matter.
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\..*")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    for noisy in ("httpx", "urllib3", "mlflow", "alembic", "matplotlib", "transformers"):
+    for noisy in ("httpx", "httpx2", "urllib3", "mlflow", "alembic", "matplotlib", "transformers"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     app()

@@ -80,12 +80,12 @@ class Synthesis(Section):
     """New rows of ops 1 to 3, asked of a teacher; where its server is, and how many calls go at once, is no setting."""
 
     rows: tuple[Count, Count, Count]
-    """Rows to ask for, of ops 1, 2 and 3: at most one for each line of data/seed/synthesis."""
+    """Rows to make, of ops 1, 2 and 3: at most one of each line of data/seed/synthesis."""
     model: str | None = None
     """Model name at the server; None = the embedded model, which starts and stops itself."""
     temperature: float = Field(ge=0)
     max_tokens: int = Field(ge=1)
-    """An answer that is cut here makes no row."""
+    """An answer that is cut here makes no row, and the next line is asked about."""
     seed: int
     price_per_million_prompt: float | None = Field(None, ge=0)
     price_per_million_completion: float | None = Field(None, ge=0)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +32,7 @@ ATTEMPTS = 2
 WARMER = 0.3
 """Added to the temperature of the second attempt: with the same seed the same words would come again."""
 TOLD_EVERY = 10
-"""Inputs between two lines in the log."""
+"""Rows between two lines in the log."""
 
 
 class Kept(Record, frozen=True, kw_only=True):
@@ -81,18 +83,35 @@ class Teacher:
         self._chat, self._settings, self._cache = chat, settings, cache
         self._stopped = threading.Event()
 
-    def ask(self, items: Sequence[Input], at_once: int) -> Iterator[Asked]:
-        """Ask about every input and give each back as it is done.
+    def ask(self, wanted: Mapping[int, int], inputs: Mapping[int, Sequence[Input]], at_once: int) -> Iterator[Asked]:
+        """Ask about as many inputs of each op as rows are wanted, and about the next ones where one makes no row.
+
+        Which inputs those are does not depend on who answers first: a next one is asked about only after all before it.
+
+        Args:
+            wanted: op -> rows.
+            inputs: op -> all that may be asked about, in their order.
+            at_once: calls under way at once.
+
+        Returns:
+            What became of each, as it is done.
 
         Raises:
             UserError: the teacher gives no answer at all. Calls under way are waited for, and what was answered is kept.
         """
-        pool = ThreadPoolExecutor(at_once, thread_name_prefix="ask")
+        waiting = {op: iter(items) for op, items in inputs.items()}
+        missing = Counter(wanted)
+        num_made, pool = 0, ThreadPoolExecutor(at_once, thread_name_prefix="ask")
         try:
-            for number, done in enumerate(as_completed([pool.submit(self._about, item) for item in items]), 1):
-                yield done.result()
-                if number % TOLD_EVERY == 0 or number == len(items):
-                    log.info("synthesise: asked about %d of %d inputs", number, len(items))
+            while batch := [item for op, number in missing.items() for item in islice(waiting[op], number)]:
+                for done in as_completed([pool.submit(self._about, item) for item in batch]):
+                    asked = done.result()
+                    yield asked
+                    if asked.fault is None:
+                        missing[asked.input.op] -= 1
+                        num_made += 1
+                        if num_made % TOLD_EVERY == 0:
+                            log.info("synthesise: %d of %d rows made", num_made, sum(wanted.values()))
         finally:
             self._stopped.set()
             pool.shutdown(wait=True, cancel_futures=True)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from nightgarden.curation.accounts import pass_order
+from nightgarden.curation.accounts import keys, pass_order
 from nightgarden.curation.annotate import BEYOND_ONE_ROW, RAW, Hits, annotations_file
 from nightgarden.curation.dataset import HELD_OUT, TRAIN
 from nightgarden.curation.ingest import FOLDER, Position
@@ -108,7 +108,10 @@ def resolve(asked: str, curation: Curation, root: Path) -> str:
         raise UserError(f"got the id {asked!r}; an id is 20 of the digits 0-9 and a-f, and a beginning is enough.")
     seek = re.compile(rb'"(?:id|into)":"(%b[0-9a-f]*)"' % asked.encode())
     paths = [root / POSITIONS, *(path for path in _ledgers(curation, root).values() if path.is_file())]
-    found: list[str] = sorted({match.decode() for path in paths for line in read_lines(path) for match in seek.findall(line)})
+    ids = {match.decode() for path in paths for line in read_lines(path) for match in seek.findall(line)}
+    if (root / RAW).is_file():  # a teacher's row stands in no source
+        ids |= {id_ for _, id_ in keys(root / RAW) if id_.startswith(asked)}
+    found = sorted(ids)
     if len(found) == 1:
         return found[0]
     if found:
@@ -171,7 +174,7 @@ def _read_passes(lives: Mapping[str, Life], curation: Curation, root: Path) -> N
         if life.row is None and made_by:
             kept = root / f"data/curated/{stages[made_by[0]]}/examples.jsonl"
             life.row = next((row for row in _naming(kept, [life.id], Example) if row.id == life.id), None)
-        first = 0 if life.places else 1 + min(made_by)
+        first = 1 + min(made_by) if made_by and not life.places else 0
         for stage in stages[first:]:
             life.steps.append(_step(stage, lines[stage].get(life.id), ledgers[stage].is_file()))
             if life.steps[-1].verdict != "kept":
@@ -235,6 +238,8 @@ def _told(life: Life) -> Iterator[str]:
         yield _entry("came from", f"{place.file}:{place.line}")
     for parent, rule in life.parents:
         yield _entry("came from", f"{parent}, repaired by {rule}")
+    if not (life.places or life.parents):
+        yield _entry("came from", "a teacher, by synthesise; meta.synthesis tells which one, and what was asked")
     yield from () if life.row is None else _text(life.row)
     if life.hits:
         yield ""

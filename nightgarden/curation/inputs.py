@@ -86,29 +86,25 @@ def _fault(item: Input) -> str | None:
     return "op 3 without memories" if item.op == 3 and not item.memories else None
 
 
-def chosen(rows: Sequence[int], root: Path) -> list[Input]:
-    """The first inputs of each op in the order of their ids: more rows of an op only add to those of fewer.
+def inputs_for(rows: Sequence[int], root: Path) -> dict[int, list[Input]]:
+    """All inputs of each op that rows are wanted of, in the order in which they are asked about: that of their ids.
 
     Args:
-        rows: how many of ops 1, 2 and 3.
+        rows: how many rows of ops 1, 2 and 3.
         root: the checkout.
 
     Raises:
         UserError: there are fewer inputs than rows; as `read_inputs`.
     """
-    if not any(rows):
-        return []
-    found = read_inputs(root)
-    taken = []
-    for op, number in zip(OPS_MADE, rows, strict=True):
-        of_op = [item for item in found if item.op == op]
-        if len(of_op) < number:
+    found = read_inputs(root) if any(rows) else []
+    by_op = {op: [item for item in found if item.op == op] for op, wanted in zip(OPS_MADE, rows, strict=True) if wanted}
+    for op, items in by_op.items():
+        if len(items) < rows[op - 1]:
             raise UserError(
-                f"curation.synthesis.rows asks for {number} rows of op {op}, and {SEEDS} holds {len(of_op)} prompts for it; "
-                "each makes one row. Write more of them, or ask for fewer rows."
+                f"curation.synthesis.rows wants {rows[op - 1]} rows of op {op}, and {SEEDS} holds {len(items)} prompts for it; "
+                "each makes one row at most. Write more of them, or ask for fewer rows."
             )
-        taken += of_op[:number]
-    return taken
+    return by_op
 
 
 def requests(item: Input) -> list[Request]:

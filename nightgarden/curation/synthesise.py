@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
 from operator import itemgetter
@@ -22,7 +22,7 @@ from nightgarden.chat import Answer, Chat
 from nightgarden.chat.opening import open_chat
 from nightgarden.curation.accounts import Key, Report, keys, order, settle
 from nightgarden.curation.asking import FOLDER, Asked, Kept, Teacher
-from nightgarden.curation.inputs import OPS_MADE, chosen
+from nightgarden.curation.inputs import OPS_MADE, inputs_for
 from nightgarden.curation.rules.secrets import masked_example
 from nightgarden.curation.sorting import Sorter
 from nightgarden.digests import example_id
@@ -77,20 +77,21 @@ def synthesise(params: Params, root: Path, place: Place, *, dry_run: bool = Fals
         Refusal: the rows do not add up; nothing is written then.
     """
     settings = params.curation.synthesis
-    items = chosen(settings.rows, root)
+    inputs = inputs_for(settings.rows, root)
     bill = Bill(settings)
     made = Sorter(root / ROWS.parent)
     new: list[Key] = []
-    if items:
+    if inputs:
         with _open(settings, root, place, dry_run) as chat:
             teacher = Teacher(chat, settings, None if dry_run else place.state / FOLDER)
-            for asked in teacher.ask(items, 1 if settings.model is None else place.calls):
+            wanted = {op: settings.rows[op - 1] for op in inputs}
+            for asked in teacher.ask(wanted, inputs, 1 if settings.model is None else place.calls):
                 bill.add(asked, teacher.name)
                 if asked.fault is None:
                     row = row_of(asked, dry_run)
                     made.add(_sort_key(row), encode(row))
                     new.append(order(row))
-        bill.require_rows()
+        bill.settle(wanted)
     report = bill.report() | _publish(root, made, sorted(new))
     write_json(root / REPORT, report)
     log.info("synthesise: %s", ", ".join(f"{name} {value}" for name, value in report.items() if value))
@@ -155,19 +156,22 @@ class Bill:
             self._counts["prompt_tokens"] += call.kept.prompt_tokens or 0
             self._counts["completion_tokens"] += call.kept.completion_tokens or 0
 
-    def require_rows(self) -> None:
-        """Refuse a teacher that made nothing of an op.
+    def settle(self, wanted: Mapping[int, int]) -> None:
+        """Say where fewer rows were made than wanted.
 
         Raises:
-            UserError: names the op and the reasons.
+            UserError: not one of an op; names the reasons.
         """
-        for op in OPS_MADE:
-            if self._counts[f"op{op}_asked"] and not self._counts[f"op{op}_made"]:
-                reasons = ", ".join(f"{fault} {self._counts[f'failed_{fault}']}" for fault in FAULTS)
+        reasons = ", ".join(f"{fault} {self._counts[f'failed_{fault}']}" for fault in FAULTS)
+        for op, number in wanted.items():
+            made, asked = self._counts[f"op{op}_made"], self._counts[f"op{op}_asked"]
+            if not made:
                 raise UserError(
-                    f"{self._model} made no row of op {op} of {self._counts[f'op{op}_asked']} inputs (all ops: {reasons}). "
+                    f"{self._model} made no row of op {op} out of {asked} inputs (all ops: {reasons}). "
                     "Raise curation.synthesis.max_tokens, or name another model."
                 )
+            if made < number:
+                log.warning("synthesise: %d of %d rows of op %d; all %d inputs were asked about", made, number, op, asked)
 
     def report(self) -> Report:
         """All counts that equal runs share."""

@@ -34,6 +34,8 @@ def tree(tmp_path: Path) -> Path:
     """The files that a finished demo leaves, one row a day."""
     counts = {"rows_in": 10, "kept": 9, "dropped": 1}
     write_json(tmp_path / "reports/passes/ingest.json", {"rows_in": 12, "examples": 10, "quarantined": 2, "merged": 0})
+    made = {"rows_in": 10, "made": 3, "rows": 12, "merged": 1, "model": "m"}
+    write_json(tmp_path / "reports/passes/synthesise.json", made)
     for name in (*RULES, "rebalance"):
         write_json(tmp_path / f"reports/passes/{name}.json", counts)
     report = {"loss_first": 3.5, "loss_last": 2.25, "held_out": HELD_OUT}
@@ -56,8 +58,9 @@ def test_the_report_has_the_promised_shape(tree: Path, loaded: params.Params) ->
     write_json(tree / "state/spool/waiting/3.json", spooled("evaluate", 3, 7.0))
     found = summary.collect(tree, tree / "state", loaded, ["2026-09-18"], 12.34)
     assert found["rows"] == {"in": 12, "kept": 9, "mix": [0.25, 0.3, 0.25, 0.2]}
-    assert [line["name"] for line in found["passes"]] == ["ingest", *RULES, "rebalance"]
+    assert [line["name"] for line in found["passes"]] == ["ingest", "synthesise", *RULES, "rebalance"]
     assert found["passes"][0] == {"name": "ingest", "in": 12, "kept": 10, "quarantined": 2, "merged": 0}
+    assert found["passes"][1] == {"name": "synthesise", "in": 13, "kept": 12, "quarantined": 0, "merged": 1}
     assert found["training"] == {"loss_first": 3.5, "loss_last": 2.25, "seconds": 60.5}, "of the newest training"
     assert found["evaluation"] == SIDES | {"template": "agree"}
     trust = dict.fromkeys(HEADS, 0.5) | {"interest": None}
