@@ -15,7 +15,7 @@ OUTCOMES = {
     "byte_order_mark.jsonl": Outcome(1, 1, 0),
     "crlf.jsonl": Outcome(2, 2, 0),
     "cut_off.jsonl.gz": Outcome(
-        1839, 1838, 0, ("the archive breaks off here: Compressed file ended before the end-of-stream mark",)
+        1953, 1952, 0, ("the archive breaks off here: Compressed file ended before the end-of-stream mark",)
     ),
     "cut_off.jsonl.zst": Outcome(1, 0, 0, ("the archive breaks off here: its end is missing",)),
     "duplicate_keys.jsonl": Outcome(2, 1, 0, ("a key stands twice in one object: which value is meant is unknown",)),
