@@ -113,7 +113,7 @@ def resolve(asked: str, curation: Curation, root: Path) -> str:
         ids |= {id_ for _, id_ in keys(root / RAW) if id_.startswith(asked)}
     found = sorted(ids)
     if len(found) == 1:
-        return found[0]
+        return str(found[0])
     if found:
         raise UserError(f"{len(found)} ids begin with {asked}: {', '.join(found[:NAMED])} ...; give more of it.")
     raise UserError(

@@ -83,6 +83,12 @@ class Folded:
         return bisect_right(self._edges, start) - 1, bisect_left(self._edges, end)
 
 
+@lru_cache(maxsize=64)
+def fold(text: str) -> Folded:
+    """The text beside its folded copy; the rules ask for the texts of one row many times over."""
+    return Folded(text)
+
+
 class Found(NamedTuple):
     """A named pattern at a span of the original text."""
 
@@ -134,7 +140,7 @@ def phrase_pattern(phrase: str) -> str:
     Raises:
         UserError: the phrase is blank; it would match everywhere.
     """
-    words = Folded(phrase).text.split()
+    words = fold(phrase).text.split()
     if not words:
         raise UserError(f"got the blank phrase {phrase!r} in curation.rules of params.yaml; write words, or take the line out.")
     body = r"[*_]{0,3}\s+[*_]{0,3}".join(re2.escape(word) for word in words)
@@ -150,7 +156,7 @@ def phrase_hits(example: Example, phrases: tuple[str, ...], what: str) -> tuple[
     return tuple(
         Hit(turn=index, start=found.start, end=found.end, reason=f"{what}: {found.name}")
         for index, text in answers(example)
-        for found in patterns.find(Folded(text))
+        for found in patterns.find(fold(text))
     )
 
 
@@ -177,18 +183,19 @@ _ASCII_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 """The same for a text without ideograms: the wider class takes 2.5 times as long."""
 
 
-def words(text: str) -> list[str]:
+@lru_cache(maxsize=64)
+def words(text: str) -> tuple[str, ...]:
     """Lower-case words of the folded text; a contraction is one word, and so is each sign of Chinese and Japanese.
 
     Other scripts without blanks, such as Thai, give long words.
     """
-    folded = Folded(text).text.lower()
-    return (_ASCII_WORD if folded.isascii() else _WORD).findall(folded)
+    folded = fold(text).text.lower()
+    return tuple((_ASCII_WORD if folded.isascii() else _WORD).findall(folded))
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Spans of the words that `words` gives, in the text as it stands."""
-    folded = Folded(text)
+    folded = fold(text)
     # Lower case keeps the number of characters but for a few letters (the dotted capital I); words never join or part by it.
     pattern = _ASCII_WORD if folded.text.isascii() else _WORD
     return [folded.span(*match.span()) for match in pattern.finditer(folded.text)]

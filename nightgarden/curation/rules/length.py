@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows
-from nightgarden.curation.matching import IDEOGRAMS, ROW, Folded, answers
+from nightgarden.curation.matching import IDEOGRAMS, ROW, answers, fold
 from nightgarden.records import Example, Hit
 from nightgarden.rule_params import LengthRule
 
@@ -52,7 +52,7 @@ def hits(example: Example, settings: LengthRule) -> tuple[Hit, ...]:
 
 
 def _count(text: str) -> int:
-    folded = Folded(text).text
+    folded = fold(text).text
     return len((_ASCII_WORD if folded.isascii() else _WORD).findall(folded))
 
 

@@ -17,7 +17,7 @@ from itertools import chain
 import re2
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, of_answers, row
-from nightgarden.curation.matching import CODE, ROW, Folded, Patterns, answers, code_spans, engine, phrase_pattern
+from nightgarden.curation.matching import CODE, ROW, Folded, Patterns, answers, code_spans, engine, fold, phrase_pattern
 from nightgarden.records import Example, Hit, Turn
 from nightgarden.rule_params import PlaceholderRule
 
@@ -127,7 +127,7 @@ def hits(example: Example, settings: PlaceholderRule) -> tuple[Hit, ...]:
     braces, slots = _patterns(settings.markers)
     found = [Hit(turn=ROW, start=0, end=0, reason="made by a dry run of the synthesis")] if example.meta.get("dry_run") else []
     for turn, place, text in _texts(example):
-        folded = Folded(text)
+        folded = fold(text)
         is_user = turn != ROW and example.turns[turn].role == "user"
         slots_here = (
             _located(braces, folded, spare_quoted=True) if is_user else chain(*(_located(p, folded) for p in (braces, slots)))
@@ -171,19 +171,19 @@ def _bare(example: Example) -> Iterator[Hit]:
     for index, text in answers(example):
         if len(text) > LONGEST_BARE:
             continue
-        folded = Folded(text)
+        folded = fold(text)
         for name, *_ in _BARE.find(folded):
             if not _is_asked_for(folded.text, example.turns[:index]):
                 yield Hit(turn=index, start=0, end=len(text), reason=name)
     for turn, place, text in _texts(example):
         if turn == ROW and text.strip():
-            yield from (Hit(turn=ROW, start=0, end=0, reason=f"{name}{place}") for name, *_ in _STUB.find(Folded(text)))
+            yield from (Hit(turn=ROW, start=0, end=0, reason=f"{name}{place}") for name, *_ in _STUB.find(fold(text)))
 
 
 def _is_asked_for(answer: str, before: tuple[Turn, ...]) -> bool:
     """Whether the prompt holds the very words: "if you do not know, say N/A"."""
     words = answer.lower().strip(_EDGES)
-    return bool(words) and any(words in Folded(turn.content).text.lower() for turn in before if turn.role != "assistant")
+    return bool(words) and any(words in fold(turn.content).text.lower() for turn in before if turn.role != "assistant")
 
 
 def _texts(example: Example) -> Iterator[tuple[int, str, str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re2
 
 from nightgarden.curation.canaries import Canaries, bad_row, of_answers
-from nightgarden.curation.matching import CODE, Folded, answers, code_spans, engine
+from nightgarden.curation.matching import CODE, answers, code_spans, engine, fold
 from nightgarden.records import Example, Hit
 from nightgarden.rule_params import QuestionCascadeRule
 
@@ -52,7 +52,7 @@ def hits(example: Example, settings: QuestionCascadeRule) -> tuple[Hit, ...]:
     """A hit on the final question of an answer, and on each question beyond the limit."""
     found = []
     for index, text in answers(example):
-        folded = Folded(text)
+        folded = fold(text)
         if _ANY.search(folded.text) is None:
             continue
         spoken = _spoken(folded.text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, of_answers, row
-from nightgarden.curation.matching import ROW, Folded, Patterns, engine
+from nightgarden.curation.matching import ROW, Patterns, engine, fold
 from nightgarden.records import Example, Hit
 from nightgarden.rule_params import RuleSettings
 
@@ -55,7 +55,7 @@ def hits(example: Example, settings: RuleSettings) -> tuple[Hit, ...]:
         if turn == ROW
         else Hit(turn=turn, start=found.start, end=found.end, reason=f"control token: {found.name}")
         for turn, place, text in _texts(example)
-        for found in _PATTERNS.find(Folded(text))
+        for found in _PATTERNS.find(fold(text))
     )
 
 

@@ -9,7 +9,7 @@ import datetime
 from collections.abc import Iterator
 
 from nightgarden.curation.canaries import ANSWER, PROMPT, Canaries, clean_rows, row
-from nightgarden.curation.matching import ROW, Folded
+from nightgarden.curation.matching import ROW, fold
 from nightgarden.records import Example, Hit, MemoryLine, Turn
 from nightgarden.rule_params import RuleSettings
 
@@ -76,7 +76,7 @@ def _row_faults(example: Example) -> Iterator[tuple[int, str]]:
 
 def _is_blank(text: str) -> bool:
     """Whether nothing can be seen of the text: blanks and zero-width characters fold away."""
-    return not any(Folded(character).text.strip() for character in text)
+    return not any(fold(character).text.strip() for character in text)
 
 
 def _is_day(text: str) -> bool:

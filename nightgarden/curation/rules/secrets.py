@@ -16,7 +16,7 @@ import msgspec
 import re2
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, row
-from nightgarden.curation.matching import ROW, Folded, Found, Patterns, engine
+from nightgarden.curation.matching import ROW, Found, Patterns, engine, fold
 from nightgarden.digests import example_id, sha256_text
 from nightgarden.jsonl import encode
 from nightgarden.records import Example, Hit, Turn
@@ -160,13 +160,13 @@ def _masked_pair(key: str, value: Any) -> Any:
 
 
 def _digest(secret: str) -> str:
-    return sha256_text(Folded(secret).text)[:12]
+    return sha256_text(fold(secret).text)[:12]
 
 
 def _find(text: str) -> list[Found]:
     """Secrets in a text; overlapping ones (a key that is also assigned) as one, so that masking is safe."""
     kept: list[Found] = []
-    for found in _PATTERNS.find(Folded(text)):
+    for found in _PATTERNS.find(fold(text)):
         if _is_innocent(found, text):
             continue
         if kept and found.start < kept[-1].end:
@@ -178,7 +178,7 @@ def _find(text: str) -> list[Found]:
 
 def _is_innocent(found: Found, text: str) -> bool:
     """Examples of manuals, slots and variables; an assignment of prose or code (`password = hashlib.sha256(...)`)."""
-    secret = Folded(text[found.start : found.end]).text
+    secret = fold(text[found.start : found.end]).text
     if found.name == "private key":
         return False
     if found.name == "password in a url":
