@@ -116,4 +116,5 @@ class Served(Chat):
             )
         if not answer.choices:
             raise UserError(f"{self.url} sent an answer without choices. Check that it is an OpenAI-compatible server.")
-        return answer_of(answer.choices[0].message.content, answer.choices[0].finish_reason, answer.usage)
+        choice, text = answer.choices[0], answer.choices[0].message.content
+        return answer_of(text and without(self._api_key, text), choice.finish_reason, answer.usage)

@@ -111,7 +111,7 @@ def resolve(asked: str, curation: Curation, root: Path) -> str:
     ids = {match.decode() for path in paths for line in read_lines(path) for match in seek.findall(line)}
     if (root / RAW).is_file():  # a teacher's row stands in no source
         ids |= {id_ for _, id_ in keys(root / RAW) if id_.startswith(asked)}
-    found = sorted(ids)
+    found: list[str] = sorted(ids)
     if len(found) == 1:
         return str(found[0])
     if found:
