@@ -81,7 +81,7 @@ class CurationForm(Overrides):
 
     input_file: str | None = Field(
         default=None,
-        description="A .json or .jsonl file on this machine (alpaca, ShareGPT or messages), taken as one more source of op 0.",
+        description="A file of chat data on this machine (.json, .jsonl, packed or not, .parquet), one more source of op 0.",
     )
     rows: int | None = override("curation.rebalance.rows", "Rows to keep in all")
     held_out: float | None = override("curation.split.held_out", "Share of the rows held out")

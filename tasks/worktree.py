@@ -26,7 +26,7 @@ from dvc.utils.serialize import modify_yaml
 from prefect.runtime import flow_run
 
 from nightgarden import params
-from nightgarden.curation.sources.reading import refuse_empty
+from nightgarden.curation.sources.reading import KINDS, kind_of, refuse_empty
 from nightgarden.digests import content_id, sha256_file
 from nightgarden.errors import UserError
 from nightgarden.jsonl import write_text
@@ -136,7 +136,7 @@ def snapshot_tree(root: Path) -> str:
 def name_by_content(prefix: str, checkout: Place, overrides: Overrides) -> str:
     """A name that is equal for equal files, settings and input: the same run again finds its worktree."""
     file = user_file(checkout.root, overrides.source_file) if overrides.source_file else None
-    source = (source_key(file), file.suffix, sha256_file(file)) if file else None
+    source = (source_key(file), kind_of(file), sha256_file(file)) if file else None
     parts = [snapshot_tree(checkout.root), overrides.changes(), source]
     return f"{prefix}-{content_id(parts)[:10]}"
 
@@ -176,7 +176,7 @@ def make_worktree(checkout: Place, place: Place, name: str, overrides: Overrides
     file = user_file(checkout.root, overrides.source_file) if overrides.source_file else None
     key = source_key(file) if file else ""
     if file:
-        changes[f"curation.sources.{key}"] = {"path": f"{INBOX}/{key}{file.suffix}", "op": 0}
+        changes[f"curation.sources.{key}"] = {"path": f"{INBOX}/{key}{kind_of(file)}", "op": 0}
     check(checkout.root / "params.yaml", changes)
     refuse_visible_state(checkout)
     tree, message = snapshot_tree(checkout.root), f"Snapshot for run/{name}"
@@ -187,7 +187,7 @@ def make_worktree(checkout: Place, place: Place, name: str, overrides: Overrides
     with modify_yaml(str(root / "params.yaml")) as settings:
         change(settings, changes)
     if file:
-        take_in(file, root / INBOX / f"{key}{file.suffix}", root)
+        take_in(file, root / INBOX / f"{key}{kind_of(file)}", root)
     commit_all(root, f"Settings of run/{name}\n\n" + "\n".join(f"{path}: {value}" for path, value in changes.items()))
     write_text(root / READY, name)
 
@@ -249,15 +249,16 @@ def user_file(root: Path, given: str) -> Path:
         UserError: no such file, a kind that ingest does not read, or one without a row.
     """
     file = root / given
-    if not file.is_file() or file.suffix not in {".json", ".jsonl"}:
-        raise UserError(f"got the input file {given!r}; give a .json or .jsonl file that exists")
+    if not file.is_file() or kind_of(file) is None:
+        raise UserError(f"got the input file {given!r}; give a file that exists and whose name ends in {', '.join(KINDS)}")
     refuse_empty(file)
     return file
 
 
 def source_key(file: Path) -> str:
     """The name under which a user's file joins the sources: one that no shell can misread."""
-    return f"input_{re.sub(r'[^a-z0-9_]+', '_', file.stem.lower())}"
+    name = file.name.lower().removesuffix(kind_of(file) or "")
+    return f"input_{re.sub(r'[^a-z0-9_]+', '_', name)}"
 
 
 def take_in(given: Path, target: Path, root: Path) -> None:
