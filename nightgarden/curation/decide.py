@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +21,7 @@ import msgspec
 from nightgarden.curation.accounts import keys, pass_order
 from nightgarden.curation.annotate import BEYOND_ONE_ROW, Hits, judge_of, load, prompts_for
 from nightgarden.curation.filter import Pass
+from nightgarden.curation.matching import Scan, Triggers, fold
 from nightgarden.curation.sorting import Sorter
 from nightgarden.jsonl import encode, read_lines
 from nightgarden.params import Curation
@@ -55,18 +56,44 @@ class Outcome:
 
 
 class Decider:
-    """Every rule that looks at one row."""
+    """Every rule that looks at one row, asked only where something stands that it could hit."""
 
     def __init__(self, curation: Curation, root: Path) -> None:
-        self.judges = {
-            rule: judge_of(rule, settings, prompts_for(rule, settings, root))
-            for rule in pass_order(curation)
-            if rule not in BEYOND_ONE_ROW and (settings := curation.rules.of(rule)).enabled
-        }
+        self.judges: dict[str, Callable[[Example], Hits]] = {}
+        triggers: dict[str, Triggers] = {}
+        for rule in pass_order(curation):
+            settings = curation.rules.of(rule)
+            if rule in BEYOND_ONE_ROW or not settings.enabled:
+                continue
+            prompts = prompts_for(rule, settings, root)
+            self.judges[rule] = judge_of(rule, settings, prompts)
+            if tell := getattr(load(rule), "triggers", None):
+                triggers[rule] = tell(settings, prompts)
+        self._always = self.judges.keys() - triggers.keys()
+        written = {rule: each for rule, each in triggers.items() if each.as_written}
+        self._answers, self._answers_written = (_scan({r: t.answers for r, t in each.items()}) for each in (triggers, written))
+        self._others, self._others_written = (_scan({r: t.others for r, t in each.items()}) for each in (triggers, written))
 
     def hits(self, row: Example) -> dict[str, Hits]:
         """The rules that hit a row, in the order of the passes, with all their hits."""
-        return {rule: hits for rule, judge in self.judges.items() if (hits := judge(row))}
+        suspects = self._suspects(row)
+        return {rule: hits for rule, judge in self.judges.items() if rule in suspects and (hits := judge(row))}
+
+    def _suspects(self, row: Example) -> set[str]:
+        """Rules that could hit the row."""
+        found = set(self._always)
+        for turn in row.turns:
+            is_answer = turn.role == "assistant"
+            found |= (self._answers if is_answer else self._others).find(fold(turn.content).text)
+            if not turn.content.isascii():
+                found |= (self._answers_written if is_answer else self._others_written).find(turn.content)
+        for text in (*(memory.text for memory in row.memories), *row.directives, encode(row.meta).decode()):
+            found |= self._others.find(fold(text).text)
+        return found
+
+
+def _scan(patterns: Mapping[str, str | None]) -> Scan:
+    return Scan({rule: pattern for rule, pattern in patterns.items() if pattern is not None})
 
 
 def decide(rows: Iterable[Judged], order: Sequence[str], curation: Curation, root: Path) -> Outcome:

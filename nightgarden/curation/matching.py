@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -109,7 +109,7 @@ class Patterns:
         options.max_mem = 64 << 20
         options.log_errors = False
         self._each = {name: re2.compile(pattern, options) for name, pattern in named.items()}
-        self._any = re2.compile("|".join(f"(?:{pattern})" for pattern in named.values()) or r"[^\s\S]", options)
+        self._any = re2.compile("|".join(f"(?:{pattern})" for pattern in named.values()) or NEVER, options)
 
     def find(self, folded: Folded) -> list[Found]:
         """Every match of every pattern, by position."""
@@ -119,6 +119,47 @@ class Patterns:
             Found(name, *folded.span(*match.span())) for name, each in self._each.items() for match in each.finditer(folded.text)
         )
         return sorted(found, key=lambda f: (f.start, f.end, f.name))
+
+
+class Triggers(NamedTuple):
+    """What must stand in a row before a rule can hit it, as RE2 patterns over folded text; None where it never looks."""
+
+    answers: str | None = None
+    others: str | None = None
+    """In user and system turns, memories, directives, and `meta` as JSON."""
+    as_written: bool = False
+    """Whether the text as it stands is searched too: folding would change what is sought."""
+
+
+class Scan:
+    """Which of several named patterns occur in a text, found in one pass.
+
+    An `re2.Set` whose automaton outgrows its memory answers "nothing found". The first pattern here occurs in
+    every text: an answer without it is none, and then every name counts as found.
+    """
+
+    def __init__(self, named: Mapping[str, str], max_mem: int = 256 << 20) -> None:
+        options = re2.Options()
+        options.max_mem = max_mem
+        options.log_errors = False
+        self._all = frozenset(named)
+        self._names = ["", *named]
+        self._set = re2.Set.SearchSet(options)
+        for pattern in ("", *named.values()):
+            self._set.Add(pattern)
+        self._set.Compile()
+
+    def find(self, text: str) -> Set[str]:
+        """Names of the patterns that occur, or all of them where that cannot be told."""
+        found = self._set.Match(text) or ()
+        if len(found) == 1 and found[0] == 0:
+            return _NONE
+        return {self._names[place] for place in found} - {""} if 0 in found else self._all
+
+
+_NONE: frozenset[str] = frozenset()
+NEVER = r"[^\s\S]"
+"""A pattern that matches nothing."""
 
 
 def engine(*patterns: str) -> str:

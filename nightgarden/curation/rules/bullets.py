@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import re2
 
 from nightgarden.curation.canaries import Canaries, of_answers
-from nightgarden.curation.matching import answers, engine
+from nightgarden.curation.matching import Triggers, answers, engine
 from nightgarden.records import Example, Hit
 from nightgarden.rule_params import BulletsRule
 
@@ -34,6 +34,11 @@ CANARY_BAD = tuple(
 def canaries(settings: BulletsRule) -> Canaries:
     """Long lists of every form."""
     return of_answers("bullets", CANARY_BAD)
+
+
+def triggers(settings: BulletsRule, prompts: object = ()) -> Triggers:
+    """A list line."""
+    return Triggers(answers=f"(?m:{_LINE})", as_written=True)
 
 
 def hits(example: Example, settings: BulletsRule) -> tuple[Hit, ...]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import re2
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows
-from nightgarden.curation.matching import word_spans, words
+from nightgarden.curation.matching import NEVER, Triggers, word_spans, words
 from nightgarden.errors import UserError
 from nightgarden.records import Example, Hit, Prompt, Turn
 from nightgarden.rule_params import ContaminationRule
@@ -58,6 +58,20 @@ def judge(settings: ContaminationRule, prompts: Sequence[Prompt]) -> Callable[[E
     return lambda example: tuple(index.hits(example))
 
 
+def triggers(settings: ContaminationRule, prompts: Sequence[Prompt]) -> Triggers:
+    """The openings of grams of which a row that shares enough must hold one."""
+    seeds = {seed for prompt in prompts for turn in _asked(prompt) for seed in _turn_seeds(turn, settings)}
+    anywhere = "|".join(map(_opening, sorted(seeds))) or NEVER
+    return Triggers(answers=f"(?i:{anywhere})", others=f"(?i:{anywhere})")
+
+
+def _opening(seed: str) -> str:
+    """A seed as it stands in folded text: whatever parts words, which may be nothing beside signs of Chinese and Japanese."""
+    tokens = seed.split()
+    between = r"[\W_]+" if seed.isascii() else r"[\W_]*"
+    return between.join(map(re2.escape, tokens))
+
+
 class _Asked(NamedTuple):
     """One user turn of an evaluation prompt as grams."""
 
@@ -77,7 +91,7 @@ class _Index:
         for prompt in prompts:
             for turn in _asked(prompt):
                 tokens = words(turn.content)
-                n = max(MIN_GRAM, min(settings.ngram, len(tokens) // 5))
+                n = _size(tokens, settings)
                 grams = _grams(tokens, n)
                 for gram in grams:
                     self.asked[n][gram].append(_Asked(prompt.id, turn.content, n, len(grams)))
@@ -109,6 +123,16 @@ class _Index:
                     start, end = spans[min(places)][0], spans[max(places) + asked.n - 1][1]
                     reason = f"{share:.2f} of the {asked.n}-grams of evaluation prompt {asked.prompt}: {asked.text[:QUOTED]}"
                     yield Hit(turn=number, start=start, end=end, reason=reason)
+
+
+def _turn_seeds(turn: Turn, settings: ContaminationRule) -> set[str]:
+    tokens = words(turn.content)
+    return _seeds(_grams(tokens, _size(tokens, settings)), settings.min_share)
+
+
+def _size(tokens: Sequence[str], settings: ContaminationRule) -> int:
+    """Words of a gram for a turn of so many."""
+    return max(MIN_GRAM, min(settings.ngram, len(tokens) // 5))
 
 
 def _seeds(grams: set[Gram], min_share: float) -> set[str]:

@@ -13,7 +13,7 @@ import msgspec
 import re2
 
 from nightgarden.curation.canaries import PROMPT, Canaries, bad_row, clean_rows, of_answers
-from nightgarden.curation.matching import CODE, engine
+from nightgarden.curation.matching import CODE, Triggers, engine
 from nightgarden.digests import example_id
 from nightgarden.records import Example, Hit
 from nightgarden.rule_params import ExclamationContext, ExclamationRule
@@ -60,6 +60,11 @@ def canaries(settings: ExclamationRule) -> Canaries:
         return Canaries(bad=answers.bad, clean=clean)
     prompt = bad_row("exclamation:prompt", 0, "It is the cold.", prompt=PROMPT + "!" * _MANY)
     return Canaries(bad=(*answers.bad, prompt), clean=clean)
+
+
+def triggers(settings: ExclamationRule, prompts: object = ()) -> Triggers:
+    """A mark."""
+    return Triggers(answers=_MARKS, others=_MARKS if settings.scope == "whole_row" else None, as_written=True)
 
 
 def hits(example: Example, settings: ExclamationRule) -> tuple[Hit, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows
 from nightgarden.curation.matching import IDEOGRAMS, ROW, answers, fold
@@ -51,6 +52,7 @@ def hits(example: Example, settings: LengthRule) -> tuple[Hit, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=64)
 def _count(text: str) -> int:
     folded = fold(text).text
     return len((_ASCII_WORD if folded.isascii() else _WORD).findall(folded))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nightgarden.curation.canaries import Canaries, of_answers
-from nightgarden.curation.matching import engine, phrase_hits, phrase_pattern
+from nightgarden.curation.matching import NEVER, Triggers, engine, phrase_hits, phrase_pattern
 from nightgarden.records import Example, Hit
 from nightgarden.rule_params import PhraseRule
 
@@ -18,6 +18,11 @@ CANARY_BAD = (
 def canaries(settings: PhraseRule) -> Canaries:
     """The quotes of the reference run, and every phrase of the settings: none of them may be dead."""
     return of_answers("memory_narration", [*CANARY_BAD, *(f"Well, {phrase} then." for phrase in settings.phrases)])
+
+
+def triggers(settings: PhraseRule, prompts: object = ()) -> Triggers:
+    """The phrases."""
+    return Triggers(answers="|".join(map(phrase_pattern, settings.phrases)) or NEVER)
 
 
 def hits(example: Example, settings: PhraseRule) -> tuple[Hit, ...]:

@@ -10,14 +10,14 @@ languages than English, German, French and Spanish, an answer that many rows sha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 
 import re2
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, of_answers, row
-from nightgarden.curation.matching import CODE, ROW, Folded, Patterns, answers, code_spans, engine, fold, phrase_pattern
+from nightgarden.curation.matching import CODE, ROW, Folded, Patterns, Triggers, answers, code_spans, engine, fold, phrase_pattern
 from nightgarden.records import Example, Hit, Turn
 from nightgarden.rule_params import PlaceholderRule
 
@@ -72,7 +72,8 @@ _REFUSALS = {
     "Spanish": r"(?:lo siento,? (?:pero )?)?no puedo ayudar(?:te|le|les|os)?(?: con (?:eso|esto|esa solicitud))?",
 }
 """A refusal without a word on the matter: after the verb only words that fit any question. Folded text has no accents."""
-_BARE = Patterns(_STUBS | {"answer that only refuses": rf"(?i)^[\s\"'*_]*(?:{'|'.join(_REFUSALS.values())})[\s.!?\"'*_]*$"})
+_BARES = _STUBS | {"answer that only refuses": rf"(?i)^[\s\"'*_]*(?:{'|'.join(_REFUSALS.values())})[\s.!?\"'*_]*$"}
+_BARE = Patterns(_BARES)
 _STUB = Patterns(_STUBS)
 LONGEST_BARE = 500
 """Characters: the parts of a bare refusal add up to fewer; what is longer is not looked at."""
@@ -120,6 +121,17 @@ def canaries(settings: PlaceholderRule) -> Canaries:
     told = bad_row("placeholder:told", 0, "That column is empty.", prompt='Why does it say "Dear {{name}}"?')
     spared = tuple(bad_row("placeholder:spared", number, text) for number, text in enumerate(CANARY_CLEAN))
     return Canaries(bad=(*texts.bad, contrast, prompt, dry), clean=(*clean, *spared, told))
+
+
+def triggers(settings: PlaceholderRule, prompts: object = ()) -> Triggers:
+    """A slot, a mark, an answer that may be none, and the mark of a dry run in `meta`."""
+    marks = (*_BRACES.values(), *_SLOTS.values(), *map(phrase_pattern, settings.markers))
+    answers, others = (*marks, *_BARES.values()), (*marks, *_STUBS.values(), '"dry_run"', r'"contrast":"')
+    return Triggers(answers=_any(answers), others=_any(others))
+
+
+def _any(patterns: Sequence[str]) -> str:
+    return "|".join(f"(?:{pattern})" for pattern in patterns)
 
 
 def hits(example: Example, settings: PlaceholderRule) -> tuple[Hit, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re2
 
 from nightgarden.curation.canaries import Canaries, bad_row, of_answers
-from nightgarden.curation.matching import CODE, answers, code_spans, engine, fold
+from nightgarden.curation.matching import CODE, Triggers, answers, code_spans, engine, fold
 from nightgarden.records import Example, Hit
 from nightgarden.rule_params import QuestionCascadeRule
 
@@ -46,6 +46,11 @@ def canaries(settings: QuestionCascadeRule) -> Canaries:
     ends = tuple(bad_row("question_cascade:end", number, text) for number, text in enumerate(endings))
     silent = tuple(bad_row("question_cascade:silent", number, text) for number, text in enumerate(CANARY_CLEAN))
     return Canaries(bad=texts.bad + ends, clean=texts.clean + silent)
+
+
+def triggers(settings: QuestionCascadeRule, prompts: object = ()) -> Triggers:
+    """A mark that may be a question's."""
+    return Triggers(answers=f"{_QUESTION}|;")
 
 
 def hits(example: Example, settings: QuestionCascadeRule) -> tuple[Hit, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, of_answers, row
-from nightgarden.curation.matching import ROW, Patterns, engine, fold
+from nightgarden.curation.matching import ROW, Patterns, Triggers, engine, fold
 from nightgarden.records import Example, Hit
 from nightgarden.rule_params import RuleSettings
 
@@ -46,6 +46,12 @@ def canaries(settings: RuleSettings) -> Canaries:
     prompt = bad_row("residue:prompt", 0, "It is the cold.", prompt=CANARY_BAD[0])
     directive = row("residue:directive", op=0, turns=clean_rows()[0].turns, directives=("Be brief.<|eot_id|>",))
     return Canaries(bad=(*texts.bad, prompt, directive), clean=texts.clean)
+
+
+def triggers(settings: RuleSettings, prompts: object = ()) -> Triggers:
+    """A token of any family."""
+    anywhere = "|".join(f"(?:{pattern})" for pattern in _KINDS.values())
+    return Triggers(answers=anywhere, others=anywhere)
 
 
 def hits(example: Example, settings: RuleSettings) -> tuple[Hit, ...]:

@@ -16,7 +16,7 @@ import msgspec
 import re2
 
 from nightgarden.curation.canaries import Canaries, bad_row, clean_rows, row
-from nightgarden.curation.matching import ROW, Found, Patterns, engine, fold
+from nightgarden.curation.matching import ROW, Found, Patterns, Triggers, engine, fold
 from nightgarden.digests import example_id, sha256_text
 from nightgarden.jsonl import encode
 from nightgarden.records import Example, Hit, Turn
@@ -91,6 +91,12 @@ def canaries(settings: RuleSettings) -> Canaries:
         row("secrets:zero_width", op=0, turns=(Turn(role="user", content="\u200b".join(CANARY_BAD[0])), turns[1])),
     )
     return Canaries(bad=bad + hidden, clean=clean_rows())
+
+
+def triggers(settings: RuleSettings, prompts: object = ()) -> Triggers:
+    """A secret of any kind, or the mark that `ingest` put in its place."""
+    anywhere = "|".join(f"(?:{pattern})" for pattern in (*_KINDS.values(), "⟦"))
+    return Triggers(answers=anywhere, others=anywhere)
 
 
 def hits(example: Example, settings: RuleSettings) -> tuple[Hit, ...]:
