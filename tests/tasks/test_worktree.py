@@ -106,7 +106,10 @@ def test_a_bad_value_is_refused_by_the_form_itself(field: dict) -> None:
 
 @pytest.mark.parametrize("given", ["no/such.jsonl", "params.yaml"])
 def test_an_input_that_is_missing_or_of_another_kind_is_named(made: Place, given: str) -> None:
-    with pytest.raises(UserError, match=r"give a file that exists and whose name ends in"), worktree.workplace(BuildForm(input_file=given)):
+    with (
+        pytest.raises(UserError, match=r"give a file that exists and whose name ends in"),
+        worktree.workplace(BuildForm(input_file=given)),
+    ):
         pass
 
 
