@@ -16,8 +16,11 @@ from typing import Any
 import pytest
 
 from nightgarden.curation import inputs
-from nightgarden.curation.annotate import find
+from nightgarden.curation.annotate import annotate, find
 from nightgarden.curation.asking import FOLDER
+from nightgarden.curation.explain import explain, told
+from nightgarden.curation.filter import filter_pass
+from nightgarden.curation.ingest import ingest
 from nightgarden.curation.inputs import Input, read_inputs, requests
 from nightgarden.curation.synthesise import INGESTED, REPORT, ROWS, synthesise
 from nightgarden.errors import UserError
@@ -25,7 +28,7 @@ from nightgarden.jsonl import read, write
 from nightgarden.params import Params
 from nightgarden.records import Example
 from nightgarden.stage import Place
-from tests.curation.rows import PARAMS, ROOT, RULES, divide, example, place, read_lines, settings, write_lines
+from tests.curation.rows import PARAMS, ROOT, RULES, divide, example, ours, place, read_lines, settings, write_lines
 from tests.curation.stand_in import Body, StandIn, standing_in
 
 KEY = "sk-stand-in-0123456789"
@@ -158,9 +161,9 @@ def test_a_run_killed_half_way_repeats_no_call_that_had_finished(tmp_path: Path)
         time.sleep(0.2)  # what was under way arrives at nobody
         before, finished = len(server.asked), kept(root)
         assert 10 <= finished < 24 and before - finished <= 4 and not (root / ROWS).exists()
-        told = synthesise(wanting(4, 12, 4), root, at(root, server))
+        numbers = synthesise(wanting(4, 12, 4), root, at(root, server))
         assert len(server.asked) - before == 24 - finished
-        assert (told["calls_now"], told["calls_earlier"]) == (24 - finished, finished)
+        assert (numbers["calls_now"], numbers["calls_earlier"]) == (24 - finished, finished)
         shutil.rmtree(root / ".nightgarden")
         synthesise(wanting(4, 12, 4), root, at(root, server))
         assert len(server.asked) - before == 24 - finished + 24, "without what is kept every call is made again"
@@ -234,6 +237,19 @@ def test_a_bad_answer_is_a_row_and_the_rules_judge_it(root: Path) -> None:
     for rule in ("instruct_isms", "exclamation"):
         assert find(rule, rows, RULES.of(rule)).keys() == {row.id for row in rows}
     assert find("schema", rows, RULES.of("schema")) == {}
+
+
+def test_explain_tells_a_new_row_from_its_teacher_on(root: Path, server: StandIn) -> None:
+    write_lines(root / "data/inbox/a.jsonl", [ours(example("Water it.", op=0))])
+    ingest(settings(sources={"a": {"path": "data/inbox/a.jsonl"}}), root)
+    synthesise(wanting(0, 1, 0), root, at(root, server))
+    (row,) = made(root)
+    (life,) = explain(row["id"][:8], PARAMS.curation, root)
+    assert life.row is not None and life.end.startswith("as far as schema, which has not run")
+    assert "a teacher, by synthesise" in told([life]) and '"prompt_version"' in told([life])
+    annotate("schema", PARAMS.curation, root)
+    filter_pass("schema", PARAMS.curation, root)
+    assert [step.verdict for step in explain(row["id"], PARAMS.curation, root)[0].steps] == ["kept", "has not run"]
 
 
 def test_of_equal_content_the_ingested_row_stays(root: Path) -> None:
@@ -391,8 +407,9 @@ def test_the_embedded_model_writes_rows_and_writes_them_again_alike(tmp_path: Pa
             for text in (questions if name == "once" else questions[::-1])
         ]
         write_lines(root / inputs.SEEDS / "mine.jsonl", lines)
-        told = synthesise(wanting(0, 2, 0, model=None, max_tokens=48), root, place(root))
-        assert told["model"] == "SmolLM2-135M-Instruct.Q4_1" and told["prompt_tokens"] > 50 and told["completion_tokens"] > 2
+        numbers = synthesise(wanting(0, 2, 0, model=None, max_tokens=48), root, place(root))
+        assert numbers["model"] == "SmolLM2-135M-Instruct.Q4_1"
+        assert int(numbers["prompt_tokens"]) > 50 and int(numbers["completion_tokens"]) > 2
         found.append(written(root))
     assert found[0] == found[1]
 
