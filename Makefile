@@ -66,7 +66,14 @@ up: setup  ## Prefect server and worker, MLflow server, on 127.0.0.1
 down: .venv/ready  ## Stop what `make up` started
 	$(PYTHON) -m infra.services down
 
+peers: .peers/ready  ## Rivals that the benchmarks measure against, in an environment of their own
+
+.peers/ready: benchmarks/peers.txt
+	test -x .peers/bin/python || $(BOOTSTRAP_PYTHON) -m venv .peers
+	.peers/bin/python -m pip install --no-compile --no-deps -r benchmarks/peers.txt
+	@touch $@
+
 clean-env:  ## Remove the environment (models, data and history stay)
 	rm -rf .venv
 
-.PHONY: help setup demo test test-public check up down clean-env
+.PHONY: help setup demo test test-public check up down peers clean-env
