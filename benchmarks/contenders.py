@@ -21,6 +21,8 @@ from nightgarden.curation.matching import Folded, Scan, phrase_pattern
 from nightgarden.params import Curation
 
 ROOT = Path(__file__).resolve().parents[1]
+FEW = 16
+"""Rows of a shard: their folded texts are still at hand when the rules ask for them."""
 LONG = 600
 """Words that an answer may have here: the project's own limit of 130 would take nearly every row."""
 
@@ -70,7 +72,7 @@ def ours(path: Path) -> Counter[str]:
 
     decider, decoder, found = Decider(settings(), ROOT), msgspec.json.Decoder(Example), Counter[str]()
     with tempfile.TemporaryFile() as kept, tempfile.TemporaryFile() as ledger:
-        for shard in in_shards(read_rows(path)):
+        for shard in in_shards(read_rows(path), FEW):
             for taken in take(Source(path.name, "made", 0), shard):
                 row = decoder.decode(taken.encoded)
                 hits = decider.hits(row)

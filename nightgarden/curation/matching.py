@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
-from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 import re2
@@ -58,6 +58,7 @@ def _fold_character(character: str) -> str:
 
 
 _FOLDS = _Folds()
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,31 @@ class Folded:
         return self.original.translate(_FOLDS)
 
     @cached_property
-    def _edges(self) -> list[int]:
-        """Where each original character begins in the folded text, and the end of the last one."""
-        return list(accumulate((len(_FOLDS[ord(c)]) for c in self.original), initial=0))
+    def _stretches(self) -> list[tuple[int, int, bool]]:
+        """Where stretches begin, in the folded text and in the original, and whether one folds one to one.
+
+        A stretch that does not is one character, which becomes several or none. The last entry is the end.
+        """
+        found = [(0, 0, True)]
+        at = shift = 0
+        for match in _NOT_ASCII.finditer(self.original):
+            at = match.start()
+            if (size := len(_FOLDS[ord(match[0])])) != 1:
+                found += [(at + shift, at, False), (at + shift + size, at + 1, True)]
+                shift += size - 1
+        end = len(self.original)
+        return [*found, (end + shift, end, False)]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Span [start, end) of the folded text as the smallest span of the original that covers it."""
         if self.original.isascii():  # folds one to one
             return start, end
-        return bisect_right(self._edges, start) - 1, bisect_left(self._edges, end)
+        stretches = self._stretches
+        folded, original, is_even = stretches[bisect_right(stretches, start, key=itemgetter(0)) - 1]
+        first = original + start - folded if is_even else original
+        place = bisect_left(stretches, end, key=itemgetter(0))
+        folded, original, is_even = stretches[place - 1]
+        return first, original + end - folded if is_even else stretches[place][1]
 
 
 @lru_cache(maxsize=64)
@@ -151,8 +168,8 @@ class Scan:
 
     def find(self, text: str) -> Set[str]:
         """Names of the patterns that occur, or all of them where that cannot be told."""
-        found = self._set.Match(text) or ()
-        if len(found) == 1 and found[0] == 0:
+        found: list[int] = self._set.Match(text) or []
+        if found == [0]:
             return _NONE
         return {self._names[place] for place in found} - {""} if 0 in found else self._all
 

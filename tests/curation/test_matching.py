@@ -66,3 +66,14 @@ def test_words_are_lower_case_and_contractions_are_one_word() -> None:
 
 def test_each_sign_of_chinese_and_japanese_is_a_word_beside_words_of_other_scripts() -> None:
     assert list(words("水を2杯、tea・茶。")) == ["水", "を", "2", "杯", "tea", "茶"]
+
+
+@given(text=st.text(alphabet="aé墙ﬃ①\u200b\u0301‼ \n", max_size=20), data=st.data())
+def test_a_span_of_the_folded_text_is_the_smallest_one_of_the_original_that_covers_it(text: str, data: st.DataObject) -> None:
+    folded = Folded(text)
+    edges = [len(Folded(text[:place]).text) for place in range(len(text) + 1)]
+    start = data.draw(st.integers(0, len(folded.text)))
+    end = data.draw(st.integers(start, len(folded.text)))
+    if start < end:
+        covering = [(a, b) for a in range(len(text)) for b in range(a, len(text) + 1) if edges[a] <= start and end <= edges[b]]
+        assert folded.span(start, end) == min(covering, key=lambda span: span[1] - span[0])

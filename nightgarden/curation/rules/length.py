@@ -21,6 +21,8 @@ _WORD = re.compile(rf"[^\W_{IDEOGRAMS}]+(?:['-][^\W_{IDEOGRAMS}]+|{_JOINED})*|[{
 _ASCII_WORD = re.compile(rf"[^\W_]+(?:['-][^\W_]+|{_JOINED})*")
 """The same for a text without ideograms, in less than half the time."""
 
+_APART = {code: " " for code in range(128) if not chr(code).isalnum()}
+
 ENGINE = "python/word-count-2"
 CANARY_BAD = ("", "\u200b", "...", "— —")
 """Answers without a word; answers and rows that are too long are made to the settings."""
@@ -38,6 +40,8 @@ def canaries(settings: LengthRule) -> Canaries:
 
 def hits(example: Example, settings: LengthRule) -> tuple[Hit, ...]:
     """A hit on each answer that is too short or too long, and on a row that is too long."""
+    if _is_within(example, settings):
+        return ()
     found = []
     for index, text in answers(example):
         count = _count(text)
@@ -50,6 +54,21 @@ def hits(example: Example, settings: LengthRule) -> tuple[Hit, ...]:
     if (total := sum(_count(text) for text in _rendered(example))) > settings.max_row_words:
         found.insert(0, Hit(turn=ROW, start=0, end=0, reason=f"row of {total} words, more than {settings.max_row_words}"))
     return tuple(found)
+
+
+def _is_within(example: Example, settings: LengthRule) -> bool:
+    """Whether the row is within all limits for certain: by a quick count, never too low, 0 only where no word is."""
+    if settings.min_answer_words > 1:
+        return False
+    replies = [_most(text) for _, text in answers(example)]
+    total = sum(map(_most, _rendered(example)))
+    return all(1 <= most <= settings.max_answer_words for most in replies) and total <= settings.max_row_words
+
+
+@lru_cache(maxsize=64)
+def _most(text: str) -> int:
+    """Words of an ASCII text if nothing joined them: its runs of letters and digits. Another text is counted."""
+    return len(text.translate(_APART).split()) if text.isascii() else _count(text)
 
 
 @lru_cache(maxsize=64)
