@@ -50,7 +50,8 @@ class SourceSpec(Section):
     dataset: str | None = Field(None, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$")
     """A name that curation/sources/hub.py knows, a Hugging Face id (`OWNER/NAME`), or a folder of Parquet files here."""
     revision: str | None = Field(None, pattern=r"^[0-9a-f]{40}$")
-    """Commit of the hub's repository, 40 hex digits: a branch's name would stand for other rows tomorrow."""
+    """Commit of the hub's repository, 40 hex digits: a branch's name would stand for other rows tomorrow. None takes
+    the commit that hub.py knows of a known name."""
     config: str | None = None
     split: str = "train"
     op: int | None = Field(None, ge=0, le=3)
@@ -73,7 +74,8 @@ class SourceSpec(Section):
         """What stands for the source in positions and quarantine: the file, or the dataset, revision and split."""
         if self.path is not None:
             return self.path
-        return "/".join(filter(None, (f"{self.dataset}@{self.revision or 'here'}", self.config, self.split)))
+        at = f"@{self.revision}" if self.revision else ""
+        return "/".join(filter(None, (f"{self.dataset}{at}", self.config, self.split)))
 
 
 class Synthesis(Section):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_the_same_rows_plain_packed_in_a_table_and_streamed_are_the_same_example
     for name in ("a.jsonl.gz", "a.jsonl.zst", "a.json.gz", "a.parquet"):
         assert taken(tmp_path, path=f"data/inbox/{name}") == plain, name
     assert taken(tmp_path, dataset="data/repository") == plain
-    assert helpers.read_lines(tmp_path / "data/raw/positions.jsonl")[0]["file"] == "data/repository@here/train"
+    assert helpers.read_lines(tmp_path / "data/raw/positions.jsonl")[0]["file"] == "data/repository/train"
 
 
 def test_a_dataset_is_streamed_and_not_copied_and_only_as_far_as_asked(tmp_path: Path) -> None:
@@ -93,6 +94,12 @@ def test_the_known_datasets_tell_that_one_holds_the_other() -> None:
     assert "openhermes-2.5 holds the rows of slimorca too" in sentence
     assert overlaps(["slimorca"]) == overlaps([]) == []
     assert (KNOWN["openhermes-2.5"].rows, KNOWN["slimorca"].licence) == (1_001_551, "MIT")
+    assert all(re.fullmatch("[0-9a-f]{40}", known.revision) for known in KNOWN.values())
+
+
+def test_a_dataset_of_the_hub_without_a_commit_is_refused_before_anyone_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="the dataset somebody/chats is no folder here and no commit of it is named"):
+        taken(tmp_path, dataset="somebody/chats")
 
 
 lines = st.lists(st.sampled_from([b'{"a": 1}', b"  [2]", b"broken", b"", b"\t", '"ä"'.encode(), b'{"a": 1} ']), max_size=12)

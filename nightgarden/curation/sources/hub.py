@@ -19,6 +19,8 @@ class Known(NamedTuple):
     """What is known of a dataset on the hub."""
 
     repo: str
+    revision: str
+    """Commit that is read where params.yaml names no other."""
     rows: int
     licence: str
     contains: tuple[str, ...] = ()
@@ -28,13 +30,16 @@ class Known(NamedTuple):
 KNOWN: dict[str, Known] = {
     "openhermes-2.5": Known(
         repo="teknium/OpenHermes-2.5",
+        revision="05c3557e57b6dd1d0e0cb8369ba53b43e15fd10b",
         rows=1_001_551,
         licence="none on its card; its parts have terms of their own",
         contains=("slimorca",),
     ),
-    "slimorca": Known(repo="Open-Orca/SlimOrca", rows=517_982, licence="MIT"),
+    "slimorca": Known(
+        repo="Open-Orca/SlimOrca", revision="ce9ed009ef3292bac33d3520afaf5ec804066120", rows=517_982, licence="MIT"
+    ),
 }
-"""By name; rows and licences as their cards told in 2026."""
+"""By name; rows and licences as their cards told in 2026, revisions as public projects pinned and read them that year."""
 
 
 def repo_of(dataset: str) -> str:
@@ -59,12 +64,12 @@ def hub_rows(dataset: str, root: Path, *, revision: str | None, config: str | No
     Args:
         dataset: a known name, a hub id, or a folder below `root`.
         root: the checkout.
-        revision: commit of the hub's repository; None for a folder.
+        revision: commit of the hub's repository; None for a folder, or for the commit that is known of a known name.
         config: name of a configuration, if there are several.
         split: which split.
 
     Raises:
-        UserError: it cannot be reached, or holds no such split.
+        UserError: it cannot be reached, holds no such split, or no commit of it is named.
     """
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
@@ -72,6 +77,12 @@ def hub_rows(dataset: str, root: Path, *, revision: str | None, config: str | No
     repo = repo_of(dataset)
     folder = root / repo
     path = str(folder) if folder.is_dir() else repo
+    revision = revision or (KNOWN[dataset].revision if dataset in KNOWN else None)
+    if revision is None and not folder.is_dir():
+        raise UserError(
+            f"the dataset {repo} is no folder here and no commit of it is named; give `revision`, 40 hex digits, under "
+            "curation.sources in params.yaml: a branch would stand for other rows tomorrow."
+        )
     try:
         stream = load_dataset(path, name=config, split=split, revision=revision, streaming=True)
         for row in stream:
