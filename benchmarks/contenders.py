@@ -21,8 +21,6 @@ from nightgarden.curation.matching import Folded, Scan, phrase_pattern
 from nightgarden.params import Curation
 
 ROOT = Path(__file__).resolve().parents[1]
-FEW = 16
-"""Rows of a shard: their folded texts are still at hand when the rules ask for them."""
 LONG = 600
 """Words that an answer may have here: the project's own limit of 130 would take nearly every row."""
 
@@ -61,27 +59,23 @@ def bare(path: Path) -> Counter[str]:
 
 def ours(path: Path) -> Counter[str]:
     """Raw rows to kept lines and ledger lines, every rule that looks at one row, in one process."""
-    import msgspec
-
     from nightgarden.curation.decide import Decider
-    from nightgarden.curation.ingest import Source, take
-    from nightgarden.curation.shards import in_shards
+    from nightgarden.curation.ingest import Source, example_of
     from nightgarden.curation.sources.reading import read_rows
     from nightgarden.jsonl import encode
-    from nightgarden.records import Example, LedgerLine
+    from nightgarden.records import LedgerLine
 
-    decider, decoder, found = Decider(settings(), ROOT), msgspec.json.Decoder(Example), Counter[str]()
+    decider, source, found = Decider(settings(), ROOT), Source(path.name, "made", 0), Counter[str]()
     with tempfile.TemporaryFile() as kept, tempfile.TemporaryFile() as ledger:
-        for shard in in_shards(read_rows(path), FEW):
-            for taken in take(Source(path.name, "made", 0), shard):
-                row = decoder.decode(taken.encoded)
-                hits = decider.hits(row)
-                found.update(hits.keys())
-                if not hits:
-                    kept.write(taken.encoded + b"\n")
-                    continue
-                rule, first = next(iter(hits.items()))
-                ledger.write(encode(LedgerLine(id=row.id, op=row.op, rule=rule, hits=first)) + b"\n")
+        for raw in read_rows(path):
+            row = example_of(source, raw)
+            hits = decider.hits(row)
+            found.update(hits.keys())
+            if not hits:
+                kept.write(encode(row) + b"\n")
+                continue
+            rule, first = next(iter(hits.items()))
+            ledger.write(encode(LedgerLine(id=row.id, op=row.op, rule=rule, hits=first)) + b"\n")
     return found
 
 

@@ -56,7 +56,10 @@ class Outcome:
 
 
 class Decider:
-    """Every rule that looks at one row, asked only where something stands that it could hit."""
+    """Every rule that looks at one row, asked only where something stands that it could hit.
+
+    Rows must have come through `ingest`, which puts a mark in place of every secret: they are not sought again.
+    """
 
     def __init__(self, curation: Curation, root: Path) -> None:
         self.judges: dict[str, Callable[[Example], Hits]] = {}

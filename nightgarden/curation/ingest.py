@@ -34,7 +34,7 @@ from nightgarden.digests import sha256_text
 from nightgarden.errors import Refusal, UserError
 from nightgarden.jsonl import encode, read, whole_file, write_json
 from nightgarden.params import Curation, SourceSpec
-from nightgarden.records import OPS, Quarantined, Record
+from nightgarden.records import OPS, Example, Quarantined, Record
 
 log = logging.getLogger(__name__)
 
@@ -85,12 +85,21 @@ def take(source: Source, rows: list[RawRow]) -> list[Taken]:
     return [_take(source, row) for row in rows]
 
 
+def example_of(source: Source, row: RawRow) -> Example:
+    """The example that a raw row holds, its secrets masked.
+
+    Raises:
+        Malformed: it holds none.
+    """
+    if row.fault is not None:
+        raise Malformed(row.fault)
+    op = None if source.keeps_own and is_ours(row.value) else source.op
+    return secrets.masked_example(to_example(row.value, source.name, op))
+
+
 def _take(source: Source, row: RawRow) -> Taken:
     try:
-        if row.fault is not None:
-            raise Malformed(row.fault)
-        op = None if source.keeps_own and is_ours(row.value) else source.op
-        example = secrets.masked_example(to_example(row.value, source.name, op))
+        example = example_of(source, row)
     except Malformed as error:
         return Taken(row.line, b"", encode(_quarantined(row, source.file, str(error))))
     # Of equal content the seed's row stays, then the one whose bytes sort first: no position decides.

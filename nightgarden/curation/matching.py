@@ -114,40 +114,6 @@ class Found(NamedTuple):
     end: int
 
 
-class Patterns:
-    """Named RE2 patterns: one scan for any of them, then each by itself where the scan hits.
-
-    The scan is one alternation and not an `re2.Set`: a Set whose automaton outgrows its memory
-    answers "nothing found", an alternation falls back to a slower search.
-    """
-
-    def __init__(self, named: Mapping[str, str]) -> None:
-        options = re2.Options()
-        options.max_mem = 64 << 20
-        options.log_errors = False
-        self._each = {name: re2.compile(pattern, options) for name, pattern in named.items()}
-        self._any = re2.compile("|".join(f"(?:{pattern})" for pattern in named.values()) or NEVER, options)
-
-    def find(self, folded: Folded) -> list[Found]:
-        """Every match of every pattern, by position."""
-        if self._any.search(folded.text) is None:
-            return []
-        found = (
-            Found(name, *folded.span(*match.span())) for name, each in self._each.items() for match in each.finditer(folded.text)
-        )
-        return sorted(found, key=lambda f: (f.start, f.end, f.name))
-
-
-class Triggers(NamedTuple):
-    """What must stand in a row before a rule can hit it, as RE2 patterns over folded text; None where it never looks."""
-
-    answers: str | None = None
-    others: str | None = None
-    """In user and system turns, memories, directives, and `meta` as JSON."""
-    as_written: bool = False
-    """Whether the text as it stands is searched too: folding would change what is sought."""
-
-
 class Scan:
     """Which of several named patterns occur in a text, found in one pass.
 
@@ -177,6 +143,35 @@ class Scan:
 _NONE: frozenset[str] = frozenset()
 NEVER = r"[^\s\S]"
 """A pattern that matches nothing."""
+
+
+class Patterns:
+    """Named RE2 patterns: one scan tells which of them occur, then each of those is sought by itself."""
+
+    def __init__(self, named: Mapping[str, str]) -> None:
+        options = re2.Options()
+        options.max_mem = 64 << 20
+        options.log_errors = False
+        self._each = {name: re2.compile(pattern, options) for name, pattern in named.items()}
+        self._scan = Scan(named)
+
+    def find(self, folded: Folded) -> list[Found]:
+        """Every match of every pattern, by position."""
+        names = self._scan.find(folded.text)
+        if not names:
+            return []
+        found = (Found(name, *folded.span(*match.span())) for name in names for match in self._each[name].finditer(folded.text))
+        return sorted(found, key=lambda f: (f.start, f.end, f.name))
+
+
+class Triggers(NamedTuple):
+    """What must stand in a row before a rule can hit it, as RE2 patterns over folded text; None where it never looks."""
+
+    answers: str | None = None
+    others: str | None = None
+    """In user and system turns, memories, directives, and `meta` as JSON."""
+    as_written: bool = False
+    """Whether the text as it stands is searched too: folding would change what is sought."""
 
 
 def engine(*patterns: str) -> str:

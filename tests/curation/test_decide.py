@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from nightgarden.curation.annotate import BEYOND_ONE_ROW, canaries_of, prompts_for
 from nightgarden.curation.decide import Decider
 from nightgarden.curation.matching import Scan
+from nightgarden.curation.rules.secrets import masked_example
 from nightgarden.records import Example, MemoryLine, Turn
 from nightgarden.rule_params import RULES as NAMES
 from tests.curation.cases import cases_of
@@ -27,6 +28,7 @@ def asked_each(row: Example) -> dict[str, object]:
 def test_every_canary_and_every_written_case_is_judged_alike(rule: str) -> None:
     rows = list(canaries_of(rule, RULES.of(rule), prompts_for(rule, RULES.of(rule), ROOT)).rows)
     rows += [row for case in cases_of(rule) for row in case.rows]
+    rows = [masked_example(row) for row in rows]
     assert len(rows) > 40
     for row in rows:
         assert DECIDER.hits(row) == asked_each(row), row.turns
@@ -59,6 +61,7 @@ def test_any_row_is_judged_alike(
         directives=(directive,),
         meta={"contrast": contrast} | ({"dry_run": True} if dry else {}),
     )
+    row = masked_example(row)
     assert DECIDER.hits(row) == asked_each(row)
 
 

@@ -67,8 +67,9 @@ def _is_within(example: Example, settings: LengthRule) -> bool:
 
 @lru_cache(maxsize=64)
 def _most(text: str) -> int:
-    """Words of an ASCII text if nothing joined them: its runs of letters and digits. Another text is counted."""
-    return len(text.translate(_APART).split()) if text.isascii() else _count(text)
+    """Words of a text that folds to ASCII if nothing joined them: its runs of letters and digits. Another is counted."""
+    folded = fold(text).text
+    return len(folded.translate(_APART).split()) if folded.isascii() else _count(text)
 
 
 @lru_cache(maxsize=64)

@@ -94,9 +94,8 @@ def canaries(settings: RuleSettings) -> Canaries:
 
 
 def triggers(settings: RuleSettings, prompts: object = ()) -> Triggers:
-    """A secret of any kind, or the mark that `ingest` put in its place."""
-    anywhere = "|".join(f"(?:{pattern})" for pattern in (*_KINDS.values(), "⟦"))
-    return Triggers(answers=anywhere, others=anywhere)
+    """The mark that `ingest` put in place of a secret: only its rows are judged by triggers."""
+    return Triggers(answers="⟦", others="⟦")
 
 
 def hits(example: Example, settings: RuleSettings) -> tuple[Hit, ...]:
