@@ -58,6 +58,8 @@ def _fold_character(character: str) -> str:
 
 
 _FOLDS = _Folds()
+_ODD = re.compile(r"[^\x20-\x7e\n]+")
+"""Runs of characters that fold to something else: `translate` looks up every character of a text that is not ASCII."""
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
@@ -70,7 +72,9 @@ class Folded:
     @cached_property
     def text(self) -> str:
         """The folded copy; letters keep their case."""
-        return self.original.translate(_FOLDS)
+        if self.original.isascii():
+            return self.original.translate(_FOLDS)
+        return _ODD.sub(lambda match: match[0].translate(_FOLDS), self.original)
 
     @cached_property
     def _stretches(self) -> list[tuple[int, int, bool]]:

@@ -77,3 +77,8 @@ def test_a_span_of_the_folded_text_is_the_smallest_one_of_the_original_that_cove
     if start < end:
         covering = [(a, b) for a in range(len(text)) for b in range(a, len(text) + 1) if edges[a] <= start and end <= edges[b]]
         assert folded.span(start, end) == min(covering, key=lambda span: span[1] - span[0])
+
+
+@given(text=st.text(max_size=40) | st.text(alphabet="aé\t\r\n\x0b’“ﬃ\x7f!", max_size=40))
+def test_the_quick_fold_is_that_of_every_character(text: str) -> None:
+    assert Folded(text).text == "".join(Folded(character).text for character in text)
