@@ -14,8 +14,8 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from itertools import chain, islice
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,10 @@ EXACT_ROWS = 20_000
 NUM_BANDS, BAND_ROWS = 32, 4
 """A pair of similarity s shares a band with probability 1 - (1 - s^4)^32."""
 SEED = 20260907
+CHUNK = 1000
+"""Rows whose signatures are made together."""
+
+T = TypeVar("T")
 
 Gram = int
 """A word n-gram as its 64-bit hash: among the 5 million grams of 20,000 rows two meet with probability 10^-6."""
@@ -164,8 +168,8 @@ class _Buckets:
 def _buckets(rows: Rows, n: int) -> _Buckets:
     """Rows whose signatures agree in a band, by band; the bands' hashes lie in a file without a name."""
     with tempfile.TemporaryFile() as file:
-        for row in rows:
-            file.write(_bands(grams(row, n)))
+        for some in _in_lists((list(grams(row, n)) for row in rows), CHUNK):
+            file.write(_bands(some).tobytes())
         file.flush()
         shape = (len(rows), NUM_BANDS)
         hashes = np.memmap(file, dtype=np.uint64, mode="r", shape=shape) if len(rows) else np.empty(shape, np.uint64)
@@ -173,19 +177,25 @@ def _buckets(rows: Rows, n: int) -> _Buckets:
     return _Buckets(np.concatenate([places for places, _ in found]), np.concatenate([buckets for _, buckets in found]))
 
 
-def _bands(own: frozenset[Gram]) -> bytes:
-    """A 64-bit hash of each band of a row's signature; of a row without grams zeros, which `_shared` passes over."""
+def _in_lists(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    items = iter(items)
+    while some := list(islice(items, size)):
+        yield some
+
+
+def _bands(rows: list[list[Gram]]) -> npt.NDArray[np.uint64]:
+    """A 64-bit hash of each band of each row's signature; zeros for a row without grams, which `_shared` passes over."""
     from rensa import RMinHash
 
-    if not own:
-        return bytes(8 * NUM_BANDS)
-    matrix = RMinHash.digest_matrix_from_token_hash_sets([list(own)], NUM_BANDS * BAND_ROWS, SEED)
-    signature = np.array(matrix.to_rows()[0], dtype=np.uint64).reshape(NUM_BANDS, BAND_ROWS)
-    hashes = np.full(NUM_BANDS, 0xCBF29CE484222325, dtype=np.uint64)
-    for column in signature.T:
-        hashes = (hashes ^ column) * np.uint64(0x9E3779B97F4A7C15)
+    matrix = RMinHash.digest_matrix_from_token_hash_sets([own or [0] for own in rows], NUM_BANDS * BAND_ROWS, SEED)
+    signatures = np.array(matrix.to_rows(), dtype=np.uint64).reshape(len(rows), NUM_BANDS, BAND_ROWS)
+    hashes = np.full((len(rows), NUM_BANDS), 0xCBF29CE484222325, dtype=np.uint64)
+    for place in range(BAND_ROWS):
+        hashes = (hashes ^ signatures[:, :, place]) * np.uint64(0x9E3779B97F4A7C15)
         hashes ^= hashes >> np.uint64(29)
-    return (hashes | np.uint64(1)).tobytes()
+    hashes |= np.uint64(1)
+    hashes[[not own for own in rows]] = 0
+    return hashes
 
 
 def _shared(hashes: npt.NDArray[np.uint64], first: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nightgarden.curation import likeness
@@ -80,10 +80,10 @@ def losers(rows: Rows, settings: DuplicateRule, exact_rows: int = EXACT_ROWS) ->
         settings: n-gram and threshold.
         exact_rows: up to so many rows no pair is missed, see `likeness.py`.
     """
-    ids = [row.id for row in rows]
-    found = _stock_answers(rows, settings.max_same_answer)
-    near = likeness.near(rows, settings.ngram, settings.min_jaccard, exact_rows)
-    for place in _by_rank(rows):
+    seen = _Seen(rows)
+    near = likeness.near(seen, settings.ngram, settings.min_jaccard, exact_rows)
+    ids, found = seen.ids, seen.stock_answers(settings.max_same_answer)
+    for place in seen.by_rank():
         if ids[place] in found:
             continue
         twin = near.twin(place)
@@ -94,14 +94,44 @@ def losers(rows: Rows, settings: DuplicateRule, exact_rows: int = EXACT_ROWS) ->
     return found
 
 
-def _stock_answers(rows: Rows, most: int) -> dict[str, tuple[Hit, ...]]:
-    """Rows whose last answer stands in more than `most` rows, word for word."""
-    times = Counter(map(_answer, rows))
-    return {
-        row.id: (Hit(turn=len(row.turns) - 1, start=0, end=0, reason=f"a stock answer: it stands in {times[answer]} rows"),)
-        for row in rows
-        if (answer := _answer(row)) and times[answer] > most
-    }
+class _Seen:
+    """Rows that are read once, by whoever compares them, and what else of them is needed."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.ids: list[str] = []
+        self._ranks: list[tuple[int, bool, int]] = []
+        self._answers: list[tuple[bytes, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: int) -> Example:
+        return self._rows[place]
+
+    def __iter__(self) -> Iterator[Example]:
+        self.ids, self._ranks, self._answers = [], [], []
+        for example in self._rows:
+            self.ids.append(example.id)
+            self._ranks.append((example.op, is_outside(example), len(example.meta.get("edits", ()))))
+            self._answers.append((_answer(example), len(example.turns) - 1))
+            yield example
+
+    def by_rank(self) -> list[int]:
+        """Places of the rows in the order in which they are taken."""
+        counts = Counter(op for (op, *_), id_ in zip(self._ranks, self.ids, strict=True) if not id_.startswith(PREFIX))
+        return sorted(
+            range(len(self.ids)), key=lambda place: (counts[self._ranks[place][0]], *self._ranks[place], self.ids[place])
+        )
+
+    def stock_answers(self, most: int) -> dict[str, tuple[Hit, ...]]:
+        """Rows whose last answer stands in more than `most` rows, word for word."""
+        times = Counter(answer for answer, _ in self._answers)
+        return {
+            id_: (Hit(turn=turn, start=0, end=0, reason=f"a stock answer: it stands in {times[answer]} rows"),)
+            for id_, (answer, turn) in zip(self.ids, self._answers, strict=True)
+            if answer and times[answer] > most
+        }
 
 
 def _answer(row: Example) -> bytes:
@@ -110,13 +140,6 @@ def _answer(row: Example) -> bytes:
     if last is None or last.role != "assistant" or len(tokens := words(last.content)) < STOCK_WORDS:
         return b""
     return hashlib.blake2b(" ".join(tokens).encode(), digest_size=8).digest()
-
-
-def _by_rank(rows: Iterable[Example]) -> list[int]:
-    """Places of the rows in the order in which they are taken."""
-    counts = Counter(row.op for row in rows if not row.id.startswith(PREFIX))
-    ranks = [(counts[row.op], row.op, is_outside(row), len(row.meta.get("edits", ())), row.id) for row in rows]
-    return sorted(range(len(ranks)), key=ranks.__getitem__)
 
 
 def _hit(twin_id: str, ngram: int, twin: Twin) -> Hit:
