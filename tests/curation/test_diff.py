@@ -167,7 +167,8 @@ def test_files_of_an_older_layout_are_read(repository: Path, tmp_path: Path) -> 
     git(root, "commit", "-q", "-m", "Older files")
     assert {change.kind for change in diff("HEAD", "two", root).changes} == set(KINDS)
     assert diff("HEAD", "one", root).changes == []
-    assert len(diff("HEAD", "one", root).other_meta) == 560, "the lines differ, the rows do not"
+    older = diff("HEAD", "one", root)
+    assert len(older.other_meta) == sum(older.before) > 500, "the lines differ, the rows do not"
 
 
 def test_a_dataset_that_the_cache_lacks_is_refused_with_the_way_to_get_it(repository: Path, tmp_path: Path) -> None:

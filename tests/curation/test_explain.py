@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from nightgarden.curation.explain import explain, resolve, told
+from nightgarden.curation.rebalance import rebalance
 from nightgarden.errors import UserError
 from nightgarden.jsonl import encode
 from tests.curation.rows import PARAMS, curate, example, ours, passes, read_lines, settings
@@ -29,10 +30,12 @@ def test_a_kept_row_is_told_from_the_line_of_its_source_to_its_side_of_the_split
         assert [step.stage for step in life.steps] == [*CURATION.passes, "rebalance", "split"]
 
 
-def test_every_dropped_row_of_every_pass_and_of_the_mix_ends_where_its_ledger_says(curated: Path) -> None:
+def test_every_dropped_row_of_every_pass_and_of_the_mix_ends_where_its_ledger_says(curated: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(curated, tmp_path / "copy", symlinks=True))
+    rebalance(settings(rebalance={"rows": 64}), root)
     for stage in (*CURATION.passes, "rebalance"):
-        line = ledger(curated, stage)[0]
-        (life,) = explain(line["id"], CURATION, curated)
+        line = ledger(root, stage)[0]
+        (life,) = explain(line["id"], CURATION, root)
         assert (life.steps[-1].stage, life.steps[-1].verdict) == (stage, "dropped")
         assert life.steps[-1].engine == line["engine"]
         assert line["hits"][0]["reason"] in life.end
