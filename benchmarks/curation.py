@@ -31,8 +31,17 @@ CONTENDERS = {
     "datasets.map, the rules in re": [sys.executable, "-m", "benchmarks.contenders", "datasets_map"],
     "data-juicer, comparable operators": [str(PEERS), str(ROOT / "benchmarks/peer_data_juicer.py")],
 }
-AGREE = ("instruct_isms", "memory_narration", "residue", "exclamation")
-"""Rules that `re` can state as they are: their counts must be equal, or the comparison is void."""
+AGREE = (
+    "placeholder",
+    "secrets",
+    "residue",
+    "instruct_isms",
+    "memory_narration",
+    "bullets",
+    "exclamation",
+    "question_cascade",
+)
+"""Rules that search for patterns: their counts must be equal, or the comparison is void."""
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
 
 
