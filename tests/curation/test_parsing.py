@@ -13,13 +13,13 @@ from nightgarden.curation.sources.parsing import Malformed, parse
 
 def strictly(raw: bytes) -> Any:
     """What the strict decoder makes of it: a value, or its fault."""
-    quick, parsing._quickly = parsing._quickly, lambda raw: parsing._OPEN
+    quick, parsing.quickly = parsing.quickly, lambda raw: parsing.OPEN
     try:
         return parse(raw)
     except Malformed as error:
         return (type(error), str(error))
     finally:
-        parsing._quickly = quick
+        parsing.quickly = quick
 
 
 def same(one: Any, two: Any) -> bool:
@@ -61,8 +61,8 @@ def test_any_value_that_json_can_write_is_read_alike(value: Any, spaced: bool, a
     raw = json.dumps(value, ensure_ascii=ascii_only, separators=(", ", " : ") if spaced else (",", ":")).encode(
         "utf-8", "replace"
     )
-    quick, strict = parsing._quickly(raw), strictly(raw)
-    assert quick is parsing._OPEN or same(quick, strict)
+    quick, strict = parsing.quickly(raw), strictly(raw)
+    assert quick is parsing.OPEN or same(quick, strict)
 
 
 @settings(max_examples=500, deadline=None)
@@ -73,17 +73,17 @@ def test_any_value_that_json_can_write_is_read_alike(value: Any, spaced: bool, a
 )
 def test_broken_and_doubtful_texts_are_left_to_the_strict_decoder(parts: list[bytes], glue: bytes, wrap: bytes) -> None:
     raw = wrap.replace(b"%b", glue.join(parts))
-    quick = parsing._quickly(raw)
-    assert quick is parsing._OPEN or same(quick, strictly(raw))
+    quick = parsing.quickly(raw)
+    assert quick is parsing.OPEN or same(quick, strictly(raw))
 
 
 @pytest.mark.parametrize("raw", [b'{"a":1,"a":2}', b'{"a" :1,"a":2}', b'{"a":"\\":","a":2}', b'{"a":{"b":1},"a":2}'])
-def test_a_key_that_stands_twice_is_never_read_quickly(raw: bytes) -> None:
-    assert parsing._quickly(raw) is parsing._OPEN
+def test_a_key_that_stands_twice_is_never_readquickly(raw: bytes) -> None:
+    assert parsing.quickly(raw) is parsing.OPEN
     with pytest.raises(Malformed, match="a key stands twice"):
         parse(raw)
 
 
-def test_an_ordinary_row_is_read_quickly() -> None:
+def test_an_ordinary_row_is_readquickly() -> None:
     raw = json.dumps({"conversations": [{"from": "human", "value": "Hé?"}], "id": 7}, ensure_ascii=False).encode()
-    assert parsing._quickly(raw) == json.loads(raw)
+    assert parsing.quickly(raw) == json.loads(raw)
