@@ -124,6 +124,8 @@ class _Window:
             if self.rest >= MAX_ELEMENT:
                 return self.rest, False
             if not self.grow():
+                if self.cut:
+                    return self.rest, True
                 tail = self.buffer[self.at :].rstrip()
                 closed = len(tail) > 1 and tail.endswith(b"]")
                 return (len(tail) - 1 if closed else self.rest), not closed

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nightgarden.curation.sources.reading import RawRow, rows_in
 from nightgarden.curation.sources.tables import row

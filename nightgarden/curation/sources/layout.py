@@ -101,6 +101,8 @@ class Seam:
 
     def __init__(self) -> None:
         self._text = b""
+        self._lead = 0
+        """Bytes of the text before the row's brace."""
         self._pause = 0
         """Rows that are not tried: the rows of a mixed file have different seams."""
         self._misses = 0
@@ -109,12 +111,12 @@ class Seam:
         """Take the text before the row at `at` and its opening as the seam that the next rows have too."""
         before, opening = buffer[max(0, at - BEHIND) : at], _OPENING.match(buffer, at)
         separator = before[len(before.rstrip(b" \t\r\n,")) :]
-        if opening and b"," in separator:
-            self._text = separator + opening[0]
+        if opening and b"," in separator and len(separator) < BEHIND:
+            self._text, self._lead = separator + opening[0], len(separator)
 
     def end(self, buffer: bytes, at: int) -> End | None:
-        """Where the row at `at` ends; None where the seam does not tell."""
-        if not self._text or self._pause:
+        """Where the row at `at` ends; None where the seam does not tell, or the row itself opens in another way."""
+        if self._pause or not self._text or not buffer.startswith(self._text, max(0, at - self._lead)):
             self._pause = max(0, self._pause - 1)
             return None
         place = buffer.find(self._text, at, at + MAX_NEIGHBOUR)

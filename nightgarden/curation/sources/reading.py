@@ -67,20 +67,20 @@ def rows_in(name: str, opener: Callable[[], BinaryIO]) -> Generator[RawRow]:
     kind = kind_of(name)
     if kind is None:
         raise UserError(f"cannot read {name}: its name ends in none of {', '.join(KINDS)}. Unpack or convert it first.")
-    row = None
     try:
         with closing(opener()) as file:
-            for row in _table(file) if kind == ".parquet" else _text(unpacked(file, kind), name, kind):
-                yield row
+            rows = _table(file) if kind == ".parquet" else _text(unpacked(file, kind), name, kind)
+            if (first := next(rows, None)) is None:
+                raise UserError(
+                    f"{name} holds no row; give a file with at least one, as a line of .jsonl or an element of a .json array."
+                )
+            yield first
+            yield from rows
     except Damaged as error:
         raise UserError(f"cannot read {name}: {error}. Any of its rows may be wrong: fetch or pack the file again.") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise UserError(f"cannot read {name}: {reason}. Check the path in params.yaml, curation.sources.") from error
-    if row is None:
-        raise UserError(
-            f"{name} holds no row; give a file with at least one, as a line of .jsonl or an element of a .json array."
-        )
 
 
 def refuse_empty(path: Path) -> None:
@@ -174,7 +174,8 @@ def _lines(file: Readable, start: int) -> Iterator[RawRow]:
     try:
         while block := file.read(max(BLOCK, min(len(held), AHEAD))):
             *lines, held = (held + block).split(b"\n")
-            for number, line in enumerate(lines, number + 1):
+            for line in lines:
+                number += 1
                 if raw := line.strip():
                     yield _parsed(number, raw, place if line[0] > 32 else place + len(line) - len(line.lstrip()))
                 place += len(line) + 1

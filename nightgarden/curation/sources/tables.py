@@ -33,7 +33,7 @@ def parquet_rows(file: BinaryIO) -> Iterator[Row]:
     try:
         table = pyarrow.parquet.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False)
     except (pyarrow.ArrowException, OSError) as error:
-        raise Damaged(f"no Parquet table: {error}") from error
+        raise Damaged(f"no Parquet table: {_line(error)}") from error
     number = 0
     for group in range(table.num_row_groups):
         last = number + table.metadata.row_group(group).num_rows
@@ -43,9 +43,13 @@ def parquet_rows(file: BinaryIO) -> Iterator[Row]:
                     number += 1
                     yield row(number, fields)
         except (pyarrow.ArrowException, OSError) as error:
-            fault = f"row group {group + 1} of {table.num_row_groups} breaks off here: {error}"
+            fault = f"row group {group + 1} of {table.num_row_groups} breaks off here: {_line(error)}"
             yield from ((number, b"", None, fault) for number in range(number + 1, last + 1))
             number = last
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")
 
 
 def _fields(batch: Any) -> Iterator[dict[str, Any] | Malformed]:
