@@ -14,6 +14,10 @@ PACKED = 1 << 10
 """Packed bytes that are unpacked at once: 1 MB at the most in gzip, 32 MB in Zstandard (four bytes may be 128 KiB)."""
 
 
+MAGIC = 4
+"""Bytes by which the beginning of a frame is known."""
+
+
 class Readable(Protocol):
     """Bytes that are read once, forwards."""
 
@@ -99,7 +103,7 @@ def _pieces(file: BinaryIO, form: _Format) -> Iterator[bytes]:
     while packed := file.read(PACKED):
         while packed:
             if frame is None:
-                if len(packed := packed.lstrip(b"\0")) < 4:
+                if len(packed := packed.lstrip(b"\0")) < MAGIC:
                     packed = (packed + file.read(PACKED)).lstrip(b"\0")
                 if not packed:
                     break
@@ -118,6 +122,8 @@ def _pieces(file: BinaryIO, form: _Format) -> Iterator[bytes]:
 def _opened(packed: bytes, form: _Format, num_frames: int) -> Any:
     if form.magic.match(packed):
         return form.decompressor()
+    if num_frames and len(packed) < MAGIC:
+        raise CutOff("the archive breaks off here: its end is missing")
     if num_frames:
         raise CutOff(f"the archive ends here, and what follows is no {form.name}")
-    raise Damaged(f"no {form.name} archive: it begins with {packed[:4]!r}")
+    raise Damaged(f"no {form.name} archive: it begins with {packed[:MAGIC]!r}")

@@ -183,8 +183,8 @@ def _lines(file: Readable, start: int) -> Iterator[RawRow]:
                 number += 1
                 yield RawRow(number, held, None, f"a line of more than {MAX_ELEMENT} bytes", place)
                 place, held = place + len(held), b""
-                size, held = _pass_over_line(file)
-                place += size
+                size, behind = _pass_over_line(file)
+                place, file = place + size, _Rejoined(behind, file)
     except CutOff as error:
         yield RawRow(number + 1, held.strip(), None, str(error), place)
         return
