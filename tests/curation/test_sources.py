@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from nightgarden.curation.sources.reading import read_rows
 from nightgarden.errors import UserError
 from nightgarden.params import SourceSpec
 from tests.curation import rows as helpers
+from tests.curation.hub_stand_in import Hub
 
 ROWS = [{"prompt": f"Question {n}?", "completion": f"Answer {n}. ä"} for n in range(50)]
 LINES = b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in ROWS)
@@ -230,3 +233,35 @@ def test_one_large_row_group_is_not_read_whole(tmp_path: Path) -> None:
     told = subprocess.run(command, cwd=helpers.ROOT, capture_output=True, text=True, check=True).stdout.split()
     assert (tmp_path / "a.parquet").stat().st_size > 190e6
     assert int(told[0]) == 59_999 and int(told[1]) < 60
+
+
+STREAMED = """
+import sys
+from pathlib import Path
+from nightgarden.curation.sources.hub import hub_rows
+from nightgarden.errors import UserError
+try:
+    for row in hub_rows("slimorca", Path(sys.argv[1]), revision=sys.argv[2], config=None, split="train"):
+        print(row.line, row.offset, row.fault)
+except UserError as error:
+    print(error)
+"""
+
+
+def test_a_dataset_of_the_hub_is_streamed_at_its_commit_through_the_calls_of_datasets(tmp_path: Path) -> None:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    (folder / "oo-labeled_correct.gpt4.sharegpt.jsonl").write_bytes(LINES + BROKEN[1])
+    hub = Hub(folder, "a" * 40)
+    threading.Thread(target=hub.serve_forever, daemon=True).start()
+    environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
+    told = []
+    for commit in ("a" * 40, "b" * 40):
+        command = [sys.executable, "-c", STREAMED, str(tmp_path), commit]
+        answer = subprocess.run(command, cwd=helpers.ROOT, env=environment, capture_output=True, text=True, check=True)
+        told.append(answer.stdout.splitlines())
+    hub.shutdown()
+    assert len(told[0]) == 51
+    assert told[0][0] == "1 0 None"
+    assert told[0][-1] == f"51 {len(LINES)} not JSON: Unterminated string starting at character 11"
+    assert told[1][0].startswith("cannot stream the dataset Open-Orca/SlimOrca: ")

@@ -3,8 +3,8 @@
 Of Parquet files `datasets` streams the rows. JSON files it would read in bulk: an array of 300 MB takes 2.8 GB of
 memory, a repeated key is settled in silence, and one broken line loses the file. So those are read by `reading.py`,
 as bytes that `datasets` streams.
-Tried on local folders of Parquet and JSON files, with the same `datasets` calls; the hub itself was out of reach
-where this was written. Two datasets that the bootstrap op is made for are known by name.
+Tried on local folders of Parquet and JSON files, and over HTTP against a stand-in for the hub; the hub itself was out
+of reach where this was written. Two datasets that the bootstrap op is made for are known by name.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def hub_rows(dataset: str, root: Path, *, revision: str | None, config: str | No
     """
     from datasets import load_dataset_builder
     from datasets.exceptions import DatasetsError
+    from httpx import HTTPError
 
     repo = repo_of(dataset)
     folder = root / repo
@@ -95,7 +96,7 @@ def hub_rows(dataset: str, root: Path, *, revision: str | None, config: str | No
             return
         stream = builder.as_streaming_dataset(split=split).decode(False)
         yield from (RawRow(*row(number, fields)) for number, fields in enumerate(stream, 1))
-    except (DatasetsError, OSError, ValueError) as error:
+    except (DatasetsError, HTTPError, OSError, ValueError) as error:
         raise UserError(
             f"cannot stream the dataset {repo}: {str(error):.300}. Check the name, `revision` and `split` under "
             "curation.sources in params.yaml, and the network; or fetch its file yourself and give `path`."
