@@ -48,7 +48,7 @@ class SourceSpec(Section):
 
     path: InsidePath | None = None
     dataset: str | None = Field(None, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$")
-    """A name that curation/sources/hub.py knows, a Hugging Face id (`OWNER/NAME`), or a folder of Parquet files here."""
+    """A name that curation/sources/hub.py knows, a Hugging Face id (`OWNER/NAME`), or a folder of Parquet or JSON files here."""
     revision: str | None = Field(None, pattern=r"^[0-9a-f]{40}$")
     """Commit of the hub's repository, 40 hex digits: a branch's name would stand for other rows tomorrow. None takes
     the commit that hub.py knows of a known name."""

@@ -1,6 +1,7 @@
 """Arrays are split element by element, and a broken element costs no other."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any
@@ -10,7 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nightgarden.curation.sources import arrays, layout
+from nightgarden.curation.sources.archives import CutOff
 from nightgarden.curation.sources.arrays import Element, elements
+from nightgarden.curation.sources.parsing import quickly
 from nightgarden.curation.sources.shapes import ROW_KEYS
 
 ROWS = [{"instruction": f"say {n}", "input": "", "output": f'{{{n}}} [said], "twice"'} for n in range(6)]
@@ -242,3 +245,70 @@ def test_three_hundred_rows_without_a_closing_brace_are_not_three_hundred_search
     found = split(array)
     assert (len(whole(found)), len(found)) == (301, 601)
     assert searched < 300 * (2 * arrays.FIRST_REACH + 4000) < 300 * len(array) / 2
+
+
+chats = st.builds(
+    lambda ask, answer, more: {"conversations": [{"from": "human", "value": ask}, {"from": "gpt", "value": answer}], **more},
+    st.text(),
+    st.text() | st.just('"}, {"conversations": ['),
+    st.dictionaries(st.text(max_size=3), scalars, max_size=2),
+)
+mixed = st.lists(st.sampled_from(MANY) | chats | values, max_size=12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=mixed,
+    broken=st.dictionaries(st.integers(0, 11), st.sampled_from(sorted(KINDS)), max_size=3),
+    indent=st.sampled_from(INDENTS),
+)
+def test_the_seam_between_rows_finds_what_looking_into_every_string_finds(
+    rows: list[Any], broken: dict[int, str], indent: int | None
+) -> None:
+    text = damaged({number: kind for number, kind in broken.items() if number < len(rows)}, indent, rows)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(layout.Seam, "end", lambda self, buffer, at: None)
+        looked_into = split(text)
+    assert split(text) == looked_into
+
+
+def test_the_rows_of_a_plain_file_are_found_at_their_seams() -> None:
+    for text in (json.dumps(MANY), json.dumps(MANY, indent=2)):
+        seams = Counting()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(layout, "quickly", seams)
+            assert whole(split(text)) == MANY
+        assert seams.times == len(MANY) - 3  # the first has nothing before it, the second is learnt from, the last none behind it
+
+
+class Counting:
+    """Counts the rows that were read where their seam showed their end."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, raw: bytes) -> Any:
+        self.times += 1
+        return quickly(raw)
+
+
+class Cut:
+    """An archive of which only the first bytes are there."""
+
+    def __init__(self, content: bytes, size: int) -> None:
+        self.file = BytesIO(content[:size])
+
+    def read(self, size: int) -> bytes:
+        if not (found := self.file.read(size)):
+            raise CutOff("the archive breaks off here")
+        return found
+
+
+@pytest.mark.parametrize("text", [PRETTY, COMPACT], ids=["pretty", "on one line"])
+def test_wherever_an_archive_is_cut_off_every_row_before_is_there_and_one_fault_tells_it(text: str) -> None:
+    content = text.encode()
+    ends = [match.end() for match in re.finditer(rb'twice\\""\s*}', content)]
+    for size in range(len(content) + 1):
+        found = list(elements(Cut(content, size), ROW_KEYS))
+        assert [element.fault for element in found if element.fault] == ["the archive breaks off here"], size
+        assert whole(found) == ROWS[: sum(end <= size for end in ends)]

@@ -1,78 +1,129 @@
-"""Files as bytes, unpacked as they are read: plain, gzip and Zstandard. An archive that breaks off is an error."""
+"""Files as bytes, unpacked as they are read: plain, gzip and Zstandard.
+
+What an archive that ends too early holds is right as far as it goes; of a damaged one no byte can be trusted.
+"""
 
 from __future__ import annotations
 
-import gzip
-import io
+import re
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, BinaryIO, cast
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
-CHUNK = 1 << 17
-"""Packed bytes that are unpacked at once."""
-
-
-class BrokenArchive(Exception):
-    """An archive in Zstandard's format that cannot be read to its end."""
+PACKED = 1 << 10
+"""Packed bytes that are unpacked at once: 1 MB at the most in gzip, 32 MB in Zstandard (four bytes may be 128 KiB)."""
 
 
-BROKEN = (BrokenArchive, EOFError, zlib.error, gzip.BadGzipFile)
-"""What reading a damaged archive raises."""
+MAGIC = 4
+"""Bytes by which the beginning of a frame is known."""
 
 
-def opened(path: Path) -> BinaryIO:
-    """The bytes of a file, unpacked if its name ends in .gz or .zst.
+class Readable(Protocol):
+    """Bytes that are read once, forwards."""
 
-    Raises:
-        OSError: missing or unreadable. Reading raises one of BROKEN where an archive is damaged.
-    """
-    if path.suffix == ".gz":
-        return cast(BinaryIO, gzip.open(path, "rb"))
-    if path.suffix == ".zst":
-        return cast(BinaryIO, io.BufferedReader(_Unpacked(path)))
-    return path.open("rb")
+    def read(self, size: int, /) -> bytes:
+        """`size` bytes, fewer before the end, none at the end."""
 
 
-class _Unpacked(io.RawIOBase):
-    """The unpacked bytes of a Zstandard file."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
-        self._chunks = _chunks(self._file)
-        self._held = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._held:
-            if (chunk := next(self._chunks, None)) is None:
-                return 0
-            self._held = memoryview(chunk)
-        size = min(len(buffer), len(self._held))
-        buffer[:size] = self._held[:size]
-        self._held = self._held[size:]
-        return size
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+class CutOff(Exception):  # noqa: N818 - a verdict on an archive
+    """An archive ends too early, or something else follows its end; what came before is right."""
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    """Unpacked pieces of every frame of a file."""
+class Damaged(Exception):  # noqa: N818 - a verdict on an archive
+    """No archive, or one whose bytes are wrong; where they begin to be wrong cannot be told."""
+
+
+class Unpacked:
+    """The content of an archive."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = bytearray()
+        self._cut: CutOff | None = None
+
+    def read(self, size: int, /) -> bytes:
+        """`size` bytes; fewer before the end or the place where the archive is cut off.
+
+        Raises:
+            CutOff: every byte before that place was given. Damaged: at once.
+        """
+        while len(self._held) < size and self._cut is None:
+            try:
+                piece = next(self._pieces, None)
+            except CutOff as error:
+                self._cut = error
+                break
+            if piece is None:
+                break
+            self._held += piece
+        if self._cut is not None and not self._held:
+            raise self._cut
+        taken = bytes(self._held[:size])
+        del self._held[:size]
+        return taken
+
+
+def unpacked(file: BinaryIO, kind: str) -> Readable:
+    """The bytes of a file, unpacked if `kind`, the end of its name, asks for it."""
+    if kind.endswith(".gz"):
+        return Unpacked(_pieces(file, _GZIP))
+    if kind.endswith(".zst"):
+        return Unpacked(_pieces(file, _ZSTANDARD))
+    return file
+
+
+class _Format(NamedTuple):
+    name: str
+    magic: re.Pattern[bytes]
+    """How a frame begins."""
+    decompressor: Callable[[], Any]
+    """A fresh one, for one frame."""
+    error: Callable[[], type[Exception]]
+
+
+def _zstandard() -> Any:
     import zstandard
 
-    frame = zstandard.ZstdDecompressor().decompressobj()
-    try:
-        while packed := file.read(CHUNK):
-            while packed:
-                if frame.eof:
-                    frame = zstandard.ZstdDecompressor().decompressobj()
+    return zstandard
+
+
+_GZIP = _Format("gzip", re.compile(rb"\x1f\x8b"), lambda: zlib.decompressobj(wbits=31), lambda: zlib.error)
+_ZSTANDARD = _Format(
+    "Zstandard",
+    re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+    lambda: _zstandard().ZstdDecompressor().decompressobj(),
+    lambda: _zstandard().ZstdError,
+)
+
+
+def _pieces(file: BinaryIO, form: _Format) -> Iterator[bytes]:
+    """Unpacked pieces of every frame of a file; NUL bytes behind a frame are padding."""
+    frame: Any = None
+    num_frames = 0
+    while packed := file.read(PACKED):
+        while packed:
+            if frame is None:
+                if len(packed := packed.lstrip(b"\0")) < MAGIC:
+                    packed = (packed + file.read(PACKED)).lstrip(b"\0")
+                if not packed:
+                    break
+                frame = _opened(packed, form, num_frames)
+            try:
                 yield frame.decompress(packed)
-                packed = frame.unused_data if frame.eof else b""
-    except zstandard.ZstdError as error:
-        raise BrokenArchive(str(error)) from error
-    if not frame.eof:
-        raise BrokenArchive("its end is missing")
+            except form.error() as error:
+                raise Damaged(f"damaged: {error}") from error
+            packed = b""
+            if frame.eof:
+                packed, frame, num_frames = frame.unused_data, None, num_frames + 1
+    if frame is not None:
+        raise CutOff("the archive breaks off here: its end is missing")
+
+
+def _opened(packed: bytes, form: _Format, num_frames: int) -> Any:
+    if form.magic.match(packed):
+        return form.decompressor()
+    if num_frames and len(packed) < MAGIC:
+        raise CutOff("the archive breaks off here: its end is missing")
+    if num_frames:
+        raise CutOff(f"the archive ends here, and what follows is no {form.name}")
+    raise Damaged(f"no {form.name} archive: it begins with {packed[:MAGIC]!r}")

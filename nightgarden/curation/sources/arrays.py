@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
-from nightgarden.curation.sources.layout import BEHIND, Layouts, value_end
+from nightgarden.curation.sources.archives import CutOff, Readable
+from nightgarden.curation.sources.layout import BEHIND, Layouts, Seam, value_end
 from nightgarden.curation.sources.parsing import Malformed, NotJson, parse
 
 CHUNK = 1 << 20
@@ -51,13 +52,16 @@ class Element(NamedTuple):
 class _Window:
     """A file seen through a buffer that grows on demand; `at` is where the next element begins."""
 
-    def __init__(self, file: BinaryIO, keys: Set[str], start: int) -> None:
+    def __init__(self, file: Readable, keys: Set[str], start: int) -> None:
         self.file = file
+        self.cut: CutOff | None = None
+        """Why the file ends here, if it is an archive that ends too early."""
         self.buffer = b""
         self.passed = start
         """Bytes of the file before the buffer."""
         self.at = 0
         self.layouts = Layouts(keys)
+        self.seam = Seam()
 
     @property
     def offset(self) -> int:
@@ -74,7 +78,10 @@ class _Window:
 
         Positions in the buffer change; what counts from `at` stays.
         """
-        chunk = self.file.read(max(CHUNK, min(self.rest, MAX_ELEMENT - self.rest)))
+        try:
+            chunk = self.file.read(max(CHUNK, min(self.rest, MAX_ELEMENT - self.rest)))
+        except CutOff as error:
+            self.cut, chunk = error, b""
         kept = max(0, self.at - BEHIND)
         self.passed += kept
         self.buffer = self.buffer[kept:] + chunk
@@ -117,6 +124,8 @@ class _Window:
             if self.rest >= MAX_ELEMENT:
                 return self.rest, False
             if not self.grow():
+                if self.cut:
+                    return self.rest, True
                 tail = self.buffer[self.at :].rstrip()
                 closed = len(tail) > 1 and tail.endswith(b"]")
                 return (len(tail) - 1 if closed else self.rest), not closed
@@ -129,14 +138,14 @@ class _Window:
         return raw
 
 
-def elements(file: BinaryIO, keys: Set[str], start: int = 0) -> Iterator[Element]:
+def elements(file: Readable, keys: Set[str], start: int = 0) -> Iterator[Element]:
     """Every element of the array in `file`, in order; broken stretches come out as faulty elements.
 
-    The file must stand at or before the opening bracket. An array that never closes ends in an
-    element with a fault: rows may be missing there, and that is never silent.
+    The file must stand at or before the opening bracket. An array that never closes, or an archive that ends too
+    early, ends in an element with a fault: rows may be missing there, and that is never silent.
 
     Args:
-        file: seekable or not; read once, forwards.
+        file: read once, forwards.
         keys: keys of which every row that is worth finding again has one.
         start: bytes of the file that were read already.
     """
@@ -151,14 +160,17 @@ def elements(file: BinaryIO, keys: Set[str], start: int = 0) -> Iterator[Element
             continue
         number += 1
         element, cut_off = _element(window, number)
-        yield element
-    if not (closed or cut_off):
-        yield Element(number + 1, b"", None, "the array is never closed: the file may have been cut off", window.offset)
+        yield element._replace(fault=str(window.cut)) if cut_off and window.cut else element
+    if window.cut and not cut_off or not (closed or cut_off):
+        fault = str(window.cut or "the array is never closed: the file may have been cut off")
+        yield Element(number + 1, b"", None, fault, window.offset)
 
 
 def _element(window: _Window, number: int) -> tuple[Element, bool]:
     """The element at the window's place, parsed alone so that a fault stays its own; and whether the file ends inside it."""
     value, fault, whole, offset = None, None, False, window.offset
+    if (end := window.seam.end(window.buffer, window.at)) is not None:
+        return Element(number, window.take(end.place - window.at), end.value, None, offset), False
     if (size := window.size()) is not None:
         try:
             value = parse(window.buffer[window.at : window.at + size])
@@ -168,7 +180,8 @@ def _element(window: _Window, number: int) -> tuple[Element, bool]:
         except Malformed as error:
             fault, whole = str(error), True
         if whole and _ends_well(window, size):
-            window.layouts.learn(window.buffer, window.at, value)
+            if window.layouts.learn(window.buffer, window.at, value):
+                window.seam.learn(window.buffer, window.at)
             return Element(number, window.take(size), value, fault, offset), False
         fault = fault or "not JSON: something stands between this element and the next"
     size, cut_off = window.broken_size()

@@ -1,18 +1,23 @@
-"""Rows of Hugging Face datasets, streamed.
+"""Rows of Hugging Face datasets, streamed: found by `datasets`, wherever they lie, and read one at a time.
 
-Tried on local folders of Parquet files, with the same `datasets` calls; the hub itself was out of reach where
-this was written. Two datasets that the bootstrap op is made for are known by name.
+Of Parquet files `datasets` streams the rows. JSON files it would read in bulk: an array of 300 MB takes 2.8 GB of
+memory, a repeated key is settled in silence, and one broken line loses the file. So those are read by `reading.py`,
+as bytes that `datasets` streams.
+Tried on local folders of Parquet and JSON files, and over HTTP against a stand-in for the hub; the hub itself was out
+of reach where this was written. Two datasets that the bootstrap op is made for are known by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from nightgarden.curation.sources.tables import without_nulls
+from nightgarden.curation.sources.reading import RawRow, rows_in
+from nightgarden.curation.sources.tables import row
 from nightgarden.errors import UserError
-from nightgarden.jsonl import encode
 
 
 class Known(NamedTuple):
@@ -58,8 +63,8 @@ def overlaps(datasets: Iterable[str]) -> list[str]:
     ]
 
 
-def hub_rows(dataset: str, root: Path, *, revision: str | None, config: str | None, split: str) -> Iterator[Any]:
-    """Values of every row, streamed; a column that is empty in a row is no key of it.
+def hub_rows(dataset: str, root: Path, *, revision: str | None, config: str | None, split: str) -> Iterator[RawRow]:
+    """Every row, streamed, numbered through all files; one that stands in a single JSON file has its line and offset.
 
     Args:
         dataset: a known name, a hub id, or a folder below `root`.
@@ -69,14 +74,14 @@ def hub_rows(dataset: str, root: Path, *, revision: str | None, config: str | No
         split: which split.
 
     Raises:
-        UserError: it cannot be reached, holds no such split, or no commit of it is named.
+        UserError: it cannot be reached, holds no such split, breaks off, or no commit of it is named.
     """
-    from datasets import load_dataset
+    from datasets import load_dataset_builder
     from datasets.exceptions import DatasetsError
+    from httpx import HTTPError
 
     repo = repo_of(dataset)
     folder = root / repo
-    path = str(folder) if folder.is_dir() else repo
     revision = revision or (KNOWN[dataset].revision if dataset in KNOWN else None)
     if revision is None and not folder.is_dir():
         raise UserError(
@@ -84,19 +89,28 @@ def hub_rows(dataset: str, root: Path, *, revision: str | None, config: str | No
             "curation.sources in params.yaml: a branch would stand for other rows tomorrow."
         )
     try:
-        stream = load_dataset(path, name=config, split=split, revision=revision, streaming=True)
-        for row in stream:
-            yield without_nulls(row)
-    except (DatasetsError, OSError, ValueError) as error:
+        builder = load_dataset_builder(str(folder) if folder.is_dir() else repo, name=config, revision=revision)
+        files = (builder.config.data_files or {}).get(split, [])
+        if files and type(builder).__module__.endswith(".json.json"):
+            yield from _json_rows(files)
+            return
+        stream = builder.as_streaming_dataset(split=split).decode(False)
+        yield from (RawRow(*row(number, fields)) for number, fields in enumerate(stream, 1))
+    except (DatasetsError, HTTPError, OSError, ValueError) as error:
         raise UserError(
             f"cannot stream the dataset {repo}: {str(error):.300}. Check the name, `revision` and `split` under "
             "curation.sources in params.yaml, and the network; or fetch its file yourself and give `path`."
         ) from error
 
 
-def encoded(value: Any) -> bytes:
-    """A row as JSON: what its quarantine shows."""
-    try:
-        return encode(value)
-    except TypeError:  # pictures and sounds: no text of ours
-        return repr(value).encode()[:1000]
+def _json_rows(files: list[str]) -> Iterator[RawRow]:
+    """Rows of JSON files at paths or addresses; of several files the rows are counted through."""
+    from datasets.utils.file_utils import xopen
+
+    if len(files) == 1:
+        yield from rows_in(files[0], partial(xopen, files[0], "rb"))
+        return
+    numbers = count(1)
+    for file in files:
+        for found in rows_in(file, partial(xopen, file, "rb")):
+            yield found._replace(line=next(numbers), offset=None)

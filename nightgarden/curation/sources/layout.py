@@ -12,7 +12,7 @@ from collections.abc import Set
 from itertools import islice
 from typing import Any, NamedTuple
 
-from nightgarden.curation.sources.parsing import Malformed, parse
+from nightgarden.curation.sources.parsing import OPEN, Malformed, parse, quickly
 
 BEHIND = 256
 """Bytes before an element in which the start of its line is sought."""
@@ -22,6 +22,8 @@ TRIES = 8
 """How often the text of a broken stretch may be read while a first row is sought: nested brackets would square it."""
 MAX_NEIGHBOUR = 1 << 16
 """Bytes of a row that is looked at only to see whether the one before it has ended."""
+MAX_PAUSE = 1000
+"""Rows that are not tried at a seam after it failed ten times running."""
 NEIGHBOURS = 8
 """Seams at which such a row is sought: a neighbour may be broken too, and each miss doubles the search for an end."""
 
@@ -82,6 +84,49 @@ class Layout(NamedTuple):
         else:  # bare words at the margin may be the second line of a text with a raw line break
             other = rb",\s*" + line + rb"(?=" + (rb"[^\s,}\]]" if self.indent else _VALUE) + rb")"
         return [opening, headless, other]
+
+
+class End(NamedTuple):
+    """Where a row ends, and its value."""
+
+    place: int
+    value: Any
+
+
+class Seam:
+    """What stands between a row and the next, by which the end of a row is found without looking into its strings.
+
+    What ends there counts only if it is one whole value; wherever it is not, every string has to be looked at.
+    """
+
+    def __init__(self) -> None:
+        self._text = b""
+        self._lead = 0
+        """Bytes of the text before the row's brace."""
+        self._pause = 0
+        """Rows that are not tried: the rows of a mixed file have different seams."""
+        self._misses = 0
+
+    def learn(self, buffer: bytes, at: int) -> None:
+        """Take the text before the row at `at` and its opening as the seam that the next rows have too."""
+        before, opening = buffer[max(0, at - BEHIND) : at], _OPENING.match(buffer, at)
+        separator = before[len(before.rstrip(b" \t\r\n,")) :]
+        if opening and b"," in separator and len(separator) < BEHIND:
+            self._text, self._lead = separator + opening[0], len(separator)
+
+    def end(self, buffer: bytes, at: int) -> End | None:
+        """Where the row at `at` ends; None where the seam does not tell, or the row itself opens in another way."""
+        if self._pause or not self._text or not buffer.startswith(self._text, max(0, at - self._lead)):
+            self._pause = max(0, self._pause - 1)
+            return None
+        place = buffer.find(self._text, at, at + MAX_NEIGHBOUR)
+        value = quickly(buffer[at:place]) if place > at else OPEN
+        if value is OPEN:
+            self._misses += 1
+            self._pause = min(2**self._misses, MAX_PAUSE)
+            return None
+        self._misses = 0
+        return End(place, value)
 
 
 class Layouts:

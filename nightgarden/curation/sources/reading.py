@@ -2,20 +2,20 @@
 
 Knows of shapes only their keys. A file without a row is an error, for it looks like one that was
 read. A row that is no JSON comes out with its fault; reading goes on behind it.
-A byte order mark is removed, CRLF reads as LF, blank lines are no rows. Archives are unpacked as they
-are read; one that breaks off ends in a row with that fault, behind the rows that were whole.
+A byte order mark is removed, CRLF reads as LF, blank lines are no rows. Archives are unpacked as they are
+read: one that ends too early ends in a row that says so, behind the rows that were whole; a damaged one is
+an error, for any of its rows may be wrong.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from nightgarden.curation.sources.archives import BROKEN, opened
-from nightgarden.curation.sources.arrays import elements
+from nightgarden.curation.sources.archives import CutOff, Damaged, Readable, unpacked
+from nightgarden.curation.sources.arrays import MAX_ELEMENT, elements
 from nightgarden.curation.sources.parsing import Malformed, NotJson, parse
 from nightgarden.curation.sources.shapes import ROW_KEYS
 from nightgarden.errors import UserError
@@ -23,12 +23,10 @@ from nightgarden.errors import UserError
 BOM = b"\xef\xbb\xbf"
 KINDS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst", ".parquet")
 """How the name of a readable file ends."""
-PIECE = 1 << 14
 AHEAD = 1 << 22
 """Bytes at the start of a file by which its layout is told."""
-
-
-log = logging.getLogger(__name__)
+BLOCK = 1 << 18
+"""Bytes that are split into lines together."""
 
 
 class RawRow(NamedTuple):
@@ -44,9 +42,9 @@ class RawRow(NamedTuple):
     """Bytes of the unpacked file before the row; None for the row of a table."""
 
 
-def kind_of(path: Path) -> str | None:
+def kind_of(name: str | Path) -> str | None:
     """How the name of a readable file ends, or None for another kind."""
-    return next((kind for kind in KINDS if path.name.endswith(kind)), None)
+    return next((kind for kind in KINDS if str(name).endswith(kind)), None)
 
 
 def read_rows(path: Path) -> Generator[RawRow]:
@@ -55,61 +53,34 @@ def read_rows(path: Path) -> Generator[RawRow]:
     A `.json` file may also be one object over several lines.
 
     Raises:
-        UserError: missing, unreadable, of another kind, or without any row.
+        UserError: missing, unreadable, of another kind, damaged, or without any row.
     """
-    kind = kind_of(path)
-    if kind is None:
-        raise UserError(f"cannot read {path}: its name ends in none of {', '.join(KINDS)}. Unpack or convert it first.")
-    row = None
-    try:
-        for row in _table(path) if kind == ".parquet" else _text(path, kind):
-            yield row
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UserError(f"cannot read {path}: {reason}. Check the path in params.yaml, curation.sources.") from error
-    if row is None:
-        raise UserError(
-            f"{path} holds no row; give a file with at least one, as a line of .jsonl or an element of a .json array."
-        )
+    return rows_in(str(path), lambda: path.open("rb"))
 
 
-def _table(path: Path) -> Iterator[RawRow]:
-    from nightgarden.curation.sources.tables import parquet_rows
-
-    return (RawRow(number, raw, value, fault) for number, raw, value, fault in parquet_rows(path))
-
-
-def _text(path: Path, kind: str) -> Iterator[RawRow]:
-    """Rows of a text file; a broken archive ends in one row that says so."""
-    last = 0
-    try:
-        head = _head(path)
-        start = len(BOM) if head.startswith(BOM) else 0
-        with opened(path) as file:
-            file.read(start)
-            for row in _rows(file, head[start:], kind, start):
-                yield row
-                last = row.line
-    except BROKEN as error:
-        yield RawRow(last + 1, b"", None, f"the archive breaks off here: {error}")
-
-
-def _head(path: Path) -> bytes:
-    """The first bytes of a file, or what can be read of them.
+def rows_in(name: str, opener: Callable[[], BinaryIO]) -> Generator[RawRow]:
+    """Rows of a file that `opener` opens, wherever it lies; `name` says what kind it is.
 
     Raises:
-        UserError: they are UTF-16, in which every line would be a fault.
+        UserError: as `read_rows`.
     """
-    head = b""
-    with opened(path) as file:
-        try:
-            while len(head) < AHEAD and (chunk := file.read(PIECE)):
-                head += chunk
-        except BROKEN as error:
-            log.debug("%s: %s", path, error)  # told as a row when it is met again
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:4]:
-        raise UserError(f"{path} is UTF-16, not UTF-8; convert it first, for example `iconv -f UTF-16 -t UTF-8 {path.name}`.")
-    return head
+    kind = kind_of(name)
+    if kind is None:
+        raise UserError(f"cannot read {name}: its name ends in none of {', '.join(KINDS)}. Unpack or convert it first.")
+    try:
+        with closing(opener()) as file:
+            rows = _table(file) if kind == ".parquet" else _text(unpacked(file, kind), name, kind)
+            if (first := next(rows, None)) is None:
+                raise UserError(
+                    f"{name} holds no row; give a file with at least one, as a line of .jsonl or an element of a .json array."
+                )
+            yield first
+            yield from rows
+    except Damaged as error:
+        raise UserError(f"cannot read {name}: {error}. Any of its rows may be wrong: fetch or pack the file again.") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UserError(f"cannot read {name}: {reason}. Check the path in params.yaml, curation.sources.") from error
 
 
 def refuse_empty(path: Path) -> None:
@@ -122,12 +93,54 @@ def refuse_empty(path: Path) -> None:
         next(rows)
 
 
-def _rows(file: BinaryIO, head: bytes, kind: str, start: int) -> Iterator[RawRow]:
+def _table(file: BinaryIO) -> Iterator[RawRow]:
+    from nightgarden.curation.sources.tables import parquet_rows
+
+    return (RawRow(number, raw, value, fault) for number, raw, value, fault in parquet_rows(file))
+
+
+def _text(file: Readable, name: str, kind: str) -> Iterator[RawRow]:
+    try:
+        head = file.read(AHEAD)
+    except CutOff:
+        head = b""  # met again by the first read of the rows, which tells it
+    if (encoding := _wide_encoding(head)) is not None:
+        raise UserError(
+            f"{name} is {encoding}, not UTF-8; convert it first, for example "
+            f"`iconv -f {encoding} -t UTF-8 {Path(name).name}` (unpacked)."
+        )
+    start = len(BOM) if head.startswith(BOM) else 0
+    head = head[start:]
     if head.lstrip()[:1] == b"[":
-        return (RawRow(*element) for element in elements(file, ROW_KEYS, start))
+        return (RawRow(*element) for element in elements(_Rejoined(head, file), ROW_KEYS, start))
     if kind.startswith(".json") and not kind.startswith(".jsonl") and (row := _only_row(head, start)):
         return iter([row])
-    return _lines(file, start)
+    return _lines(_Rejoined(head, file), start)
+
+
+def _wide_encoding(head: bytes) -> str | None:
+    """UTF-16 or UTF-32, by its mark, or by the NUL bytes beside the first character."""
+    nul = [byte == 0 for byte in head[:4]]
+    if head[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff") or nul in ([False, True, True, True], [True, True, True, False]):
+        return "UTF-32"
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or nul[:2] in ([False, True], [True, False]):
+        return "UTF-16"
+    return None
+
+
+class _Rejoined:
+    """A file whose first bytes were read already."""
+
+    def __init__(self, head: bytes, file: Readable) -> None:
+        self._head = head
+        self._file = file
+
+    def read(self, size: int, /) -> bytes:
+        """`size` bytes, fewer before the end of the head."""
+        if not self._head:
+            return self._file.read(size)
+        taken, self._head = self._head[:size], self._head[size:]
+        return taken
 
 
 def _only_row(head: bytes, start: int) -> RawRow | None:
@@ -155,12 +168,39 @@ def _is_broken(raw: bytes) -> bool:
     return False
 
 
-def _lines(file: BinaryIO, start: int) -> Iterator[RawRow]:
-    place = start
-    for number, line in enumerate(file, 1):
-        if raw := line.strip():
-            yield _parsed(number, raw, place + len(line) - len(line.lstrip()))
-        place += len(line)
+def _lines(file: Readable, start: int) -> Iterator[RawRow]:
+    """Every line that is not blank; one of more than MAX_ELEMENT bytes is a fault, and only its beginning is kept."""
+    number, place, held = 0, start, b""
+    try:
+        while block := file.read(max(BLOCK, min(len(held), AHEAD))):
+            *lines, held = (held + block).split(b"\n")
+            for line in lines:
+                number += 1
+                if raw := line.strip():
+                    yield _parsed(number, raw, place if line[0] > 32 else place + len(line) - len(line.lstrip()))
+                place += len(line) + 1
+            if len(held) > MAX_ELEMENT:
+                number += 1
+                yield RawRow(number, held, None, f"a line of more than {MAX_ELEMENT} bytes", place)
+                place, held = place + len(held), b""
+                size, behind = _pass_over_line(file)
+                place, file = place + size, _Rejoined(behind, file)
+    except CutOff as error:
+        yield RawRow(number + 1, held.strip(), None, str(error), place)
+        return
+    if raw := held.strip():
+        yield _parsed(number + 1, raw, place + len(held) - len(held.lstrip()))
+
+
+def _pass_over_line(file: Readable) -> tuple[int, bytes]:
+    """Bytes up to the end of the line, and what was read behind it."""
+    size = 0
+    while block := file.read(BLOCK):
+        end = block.find(b"\n") + 1
+        if end:
+            return size + end, block[end:]
+        size += len(block)
+    return size, b""
 
 
 def _parsed(number: int, raw: bytes, offset: int) -> RawRow:

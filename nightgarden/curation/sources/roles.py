@@ -21,6 +21,29 @@ ROLES: dict[str, Role] = {
 """The closed table of roles that a template of ours renders (the ShareGPT dialects, the later name of the system role)."""
 TOOL_ROLES = frozenset({"tool", "observation", "function", "function_call"})
 """Roles that are known, and that no template of ours renders."""
+DIALECTS = (("role", "content"), ("from", "value"))
+"""Keys of role and text, as messages and ShareGPT have them."""
+
+Said = tuple[list[Turn], list[dict[str, Any]]]
+"""Turns, and the other keys of each."""
+
+
+def said(items: Any, key: str, dialect: tuple[str, str] = DIALECTS[0]) -> Said:
+    """Turns of a list of objects; they may be in the other dialect than the list's name lets expect.
+
+    Raises:
+        Malformed: it is no list, or one of them is no turn.
+    """
+    if not isinstance(items, list):
+        raise Malformed(f"{key} must be a list, this is a {type(items).__name__}")
+    if items and isinstance(items[0], dict) and dialect[0] not in items[0]:
+        dialect = next((other for other in DIALECTS if other[0] in items[0]), dialect)
+    role_key, text_key = dialect
+    turns, beside = [], []
+    for number, item in enumerate(items, 1):
+        turns.append(turn(item, number, role_key, text_key))
+        beside.append({name: value for name, value in item.items() if name not in dialect} if len(item) > 2 else {})
+    return turns, beside
 
 
 def turn(item: Any, number: int, role_key: str, text_key: str) -> Turn:
@@ -29,11 +52,20 @@ def turn(item: Any, number: int, role_key: str, text_key: str) -> Turn:
     Raises:
         Malformed: it is no object with a known role and a text, or a tool speaks or is called.
     """
-    if not isinstance(item, dict) or role_key not in item or text_key not in item:
-        raise Malformed(f"turn {number}: needs {role_key} and {text_key}")
+    if not isinstance(item, dict):
+        raise Malformed(f"turn {number}: must be an object, this is a {type(item).__name__}")
     if item.get("tool_calls") or item.get("function_call"):
         raise Malformed(f"turn {number}: calls a tool, which no template of ours renders")
-    return Turn(role=role(item[role_key], number), content=text(item[text_key], number))
+    name, content = item.get(role_key), item.get(text_key)
+    known = ROLES.get(name) if type(name) is str else None
+    if known is not None and type(content) is str:
+        return Turn(role=known, content=content)
+    if role_key not in item:
+        raise Malformed(f"turn {number}: needs {role_key} and {text_key}")
+    known = role(name, number)
+    if text_key not in item:
+        raise Malformed(f"turn {number}: needs {role_key} and {text_key}")
+    return Turn(role=known, content=text(content, number))
 
 
 def role(name: Any, number: int) -> Role:

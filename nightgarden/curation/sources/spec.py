@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from nightgarden.curation.sources.hub import encoded, hub_rows
+from nightgarden.curation.sources.hub import hub_rows
 from nightgarden.curation.sources.reading import RawRow, read_rows
 from nightgarden.errors import UserError
 from nightgarden.params import SourceSpec
@@ -24,9 +24,8 @@ def rows_of(spec: SourceSpec, root: Path) -> Iterator[RawRow]:
 
 
 def _dataset(spec: SourceSpec, root: Path) -> Iterator[RawRow]:
-    number = 0
-    values = hub_rows(str(spec.dataset), root, revision=spec.revision, config=spec.config, split=spec.split)
-    for number, value in enumerate(values, 1):
-        yield RawRow(number, encoded(value), value, None)
-    if not number:
+    row = None
+    for row in hub_rows(str(spec.dataset), root, revision=spec.revision, config=spec.config, split=spec.split):
+        yield row
+    if row is None:
         raise UserError(f"the dataset {spec.place} holds no row; give another `split` in params.yaml.")
