@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import made_rows
+from nightgarden.rule_params import RULES
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / ".peers/bin/python"
@@ -31,16 +32,7 @@ CONTENDERS = {
     "datasets.map, the rules in re": [sys.executable, "-m", "benchmarks.contenders", "datasets_map"],
     "data-juicer, comparable operators": [str(PEERS), str(ROOT / "benchmarks/peer_data_juicer.py")],
 }
-AGREE = (
-    "placeholder",
-    "secrets",
-    "residue",
-    "instruct_isms",
-    "memory_narration",
-    "bullets",
-    "exclamation",
-    "question_cascade",
-)
+AGREE = tuple(rule for rule in RULES if rule not in {"schema", "length", "duplicate", "contamination"})
 """Rules that search for patterns: their counts must be equal, or the comparison is void."""
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
 

@@ -43,11 +43,11 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.chmod(name, 0o644)
         os.replace(name, path)
-    except BaseException as error:
-        Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a write to a full disk names no file
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a write to a full disk names no file
         raise
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def write(path: Path, rows: Iterable[Any]) -> int:

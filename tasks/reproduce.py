@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,16 +84,14 @@ def relay(arguments: Iterable[str], place: Place, say: Say) -> tuple[int, str]:
     command = [sys.executable, "-m", "dvc", *arguments]
     options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
     with subprocess.Popen(command, cwd=place.root, env=environment(place), **options) as child:
-        try:
+        with ExitStack() as if_cancelled:
+            # Without this a cancelled run would wait for the stage to finish; that ends when it sees that its dvc is gone.
+            if_cancelled.callback(child.terminate)
             for line in child.stdout or ():
                 lines.append(line)
                 if line.strip() and not DVC_HINTS.match(line):
                     say(line.rstrip())
-        except BaseException:
-            # The run was cancelled: without this the `with` would wait for the stage to finish.
-            # The stage itself ends when it sees that its dvc is gone.
-            child.terminate()
-            raise
+            if_cancelled.pop_all()
     return child.returncode, "".join(lines)
 
 

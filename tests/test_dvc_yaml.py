@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nightgarden.cli import STAGES
 from nightgarden.rule_params import RULES
+from nightgarden.stages import STAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 EXEMPT = {
@@ -19,6 +19,7 @@ EXEMPT = {
     "nightgarden/__init__.py",
     "nightgarden/__main__.py",
     "nightgarden/cli.py",
+    "nightgarden/stages.py",
 }
 """params.py: its values are tracked by `params:`. The others hold no stage's work."""
 DVC_YAML = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]

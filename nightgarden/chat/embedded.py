@@ -16,6 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -73,12 +74,11 @@ class Embedded(Chat):
         self._child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, cwd=Path(__file__).parents[2]
         )
-        try:
+        with ExitStack() as unless_well:
+            unless_well.callback(self.stop)
             address = self._address(self._child)
             self._await_health(address)
-        except BaseException:
-            self.stop()
-            raise
+            unless_well.pop_all()
         self.url = f"{address}/v1"
         log.info("%s serves at %s", self.name, self.url)
         return self

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ import msgspec
 
 from nightgarden.curation.accounts import keys, pass_order
 from nightgarden.curation.annotate import BEYOND_ONE_ROW, Hits, judge_of, load, prompts_for
-from nightgarden.curation.filter import Pass
+from nightgarden.curation.filter import Pass, merged
 from nightgarden.curation.matching import Scan, Triggers, fold
 from nightgarden.curation.sorting import Sorter
 from nightgarden.jsonl import encode, read_lines
@@ -169,12 +168,11 @@ class _Passes:
             else:
                 sorter.add(f"{repaired.op} {repaired.id} 1".encode(), encode(repaired))
                 hit_by.setdefault(repaired.id, self._decider.hits(repaired).keys())
-        for key, group in groupby(sorter, key=lambda pair: pair[0].rsplit(b" ", 1)[0]):
-            marks, lines = zip(*((pair[0][-1:], pair[1]) for pair in group), strict=True)
-            self._outcome.repaired[rule] += marks[0] == b"1"
-            self._outcome.merged[rule] += marks.count(b"1") - (marks[0] == b"1")
-            op, id_ = key.decode().split()
-            yield Judged(lines[0], int(op), id_, hit_by.get(id_, frozenset()))
+        for row_there in merged(sorter):
+            is_new = not row_there.was_there
+            self._outcome.repaired[rule] += is_new
+            self._outcome.merged[rule] += row_there.repairs - is_new
+            yield Judged(row_there.line, row_there.op, row_there.id, hit_by.get(row_there.id, frozenset()))
 
     def _beyond(self, rule: str, rows: Iterable[Judged]) -> Iterator[Judged]:
         """Judge the rows that are left together."""

@@ -8,7 +8,7 @@ by id, the canaries fell and stayed as they must, and no op lost more than its b
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, groupby
 from pathlib import Path
@@ -72,7 +72,7 @@ class Pass:
         gone: set[str] = set()
         stay = Sorter(Path(kept.name).parent) if self._repair else None
         new_ids: set[str] = set()
-        for line, row, hits in chain(self._canaries(rows), self._rows(rows, annotations)):
+        for line, row, hits in self._judged(rows, annotations):
             if row.id.startswith(known.PREFIX):
                 gone |= {row.id} if hits else set()
                 continue
@@ -100,15 +100,10 @@ class Pass:
     def _merge(self, stay: Sorter, kept: BinaryIO) -> set[str]:
         """Write rows in their order; a repaired row that equals another is merged into it. Ids that were there already."""
         there: set[str] = set()
-        num_repaired = num_new = 0
-        for key, group in groupby(stay, key=lambda pair: pair[0].rsplit(b" ", 1)[0]):
-            marks, lines = zip(*((pair[0][-1:], pair[1]) for pair in group), strict=True)
-            kept.write(lines[0] + b"\n")
-            num_repaired += marks.count(b"1")
-            num_new += marks[0] == b"1"
-            if marks[0] == b"0":
-                there.add(key.split()[1].decode())
-        self.tally.merge(num_repaired - num_new)
+        for row in merged(stay):
+            kept.write(row.line + b"\n")
+            self.tally.merge(row.repairs if row.was_there else row.repairs - 1)
+            there |= {row.id} if row.was_there else set()
         return there
 
     def repaired(self, row: Example) -> Example | None:
@@ -124,39 +119,46 @@ class Pass:
     def _found_in(self, row: Example) -> Hits:
         return find(self.rule, [row], self.settings, self.prompts).get(row.id, ())
 
-    def _canaries(self, rows: Path) -> Iterator[_Judged]:
-        found = self._losing(rows) if self._is_beyond else find(self.rule, self.canaries.rows, self.settings, self.prompts)
-        return (_Judged(b"", row, found.get(row.id, ())) for row in self.canaries.rows)
-
-    def _rows(self, path: Path, annotations: Path) -> Iterator[_Judged]:
-        """The rows with their hits; an edited row is no longer what was annotated, so it is looked at again."""
-        decoder = msgspec.json.Decoder(Example)
-        lines = [b""]
-
-        def rows() -> Iterator[Example]:
-            for lines[0] in read_lines(path):
-                yield decoder.decode(lines[0])
-
-        if self._is_beyond:
-            found = self._losing(path)
-            yield from (_Judged(lines[0], row, found.get(row.id, ())) for row in rows())
+    def _judged(self, path: Path, annotations: Path) -> Iterator[_Judged]:
+        """The canaries, then the rows, each with its hits; rules beyond one row judge all of them together."""
+        lines, canaries = [b""], self.canaries.rows
+        rows = _decoded(path, lines)
+        if self.rule in BEYOND_ONE_ROW:
+            found = load(self.rule).losers_of(path, self.settings, canaries) if self.settings.enabled else {}
+            yield from (_Judged(lines[0], row, found.get(row.id, ())) for row in chain(canaries, rows))
             return
+        found = find(self.rule, canaries, self.settings, self.prompts)
+        yield from (_Judged(b"", row, found.get(row.id, ())) for row in canaries)
         known_hits: Iterator[Annotation] = read(annotations, Annotation)
-        for row, hits in hits_of(rows(), known_hits):
-            edited = "edits" in row.meta
-            yield _Judged(lines[0], row, self._found_in(row) if edited else hits)
+        for row, hits in hits_of(rows, known_hits):  # an edited row is no longer what was annotated
+            yield _Judged(lines[0], row, self._found_in(row) if "edits" in row.meta else hits)
 
-    @property
-    def _is_beyond(self) -> bool:
-        return self.rule in BEYOND_ONE_ROW
 
-    def _losing(self, path: Path) -> Mapping[str, Hits]:
-        """What goes among the rows still there and the canaries."""
-        if not hasattr(self, "_found"):
-            self._found: Mapping[str, Hits] = (
-                load(self.rule).losers_of(path, self.settings, self.canaries.rows) if self.settings.enabled else {}
-            )
-        return self._found
+def _decoded(path: Path, lines: list[bytes]) -> Iterator[Example]:
+    """The rows of a file; `lines[0]` is the line of the last one."""
+    decoder = msgspec.json.Decoder(Example)
+    for lines[0] in read_lines(path):
+        yield decoder.decode(lines[0])
+
+
+class Merged(NamedTuple):
+    """A row behind a repairing pass, under its id."""
+
+    op: int
+    id: str
+    line: bytes
+    repairs: int
+    """Repaired rows that turned out to be this one."""
+    was_there: bool
+    """Whether a row that nobody repaired has this id too, or alone; if there are repairs and it has not, it is new."""
+
+
+def merged(stay: Sorter) -> Iterator[Merged]:
+    """Rows by op and id, equal ones as one. The sorter's keys are `OP ID MARK`; mark 1 is a repaired row."""
+    for key, group in groupby(stay, key=lambda pair: pair[0].rsplit(b" ", 1)[0]):
+        marks, lines = zip(*((pair[0][-1:], pair[1]) for pair in group), strict=True)
+        op, id_ = key.decode().split()
+        yield Merged(int(op), id_, lines[0], marks.count(b"1"), marks[0] == b"0")
 
 
 def filter_pass(rule: str, curation: Curation, root: Path) -> Report:

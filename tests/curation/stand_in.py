@@ -1,12 +1,20 @@
 """An OpenAI-compatible server on 127.0.0.1 that counts what it is asked, answers as a test wants it, and can be slow or dead."""
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
+
+from nightgarden.curation import inputs
+from nightgarden.curation.synthesise import INGESTED
+from nightgarden.jsonl import write
+from nightgarden.params import Params
+from tests.curation.rows import PARAMS, ROOT, example, settings
 
 Body = dict[str, Any]
 Says = Callable[[Body], Any]
@@ -91,3 +99,17 @@ def standing_in(says: Says = plain, seconds: Callable[[Body], float] = lambda bo
         yield server
         server.shutdown()
         thread.join()
+
+
+def wanting(*rows: int, **changes: Any) -> Params:
+    """The settings with these rows of ops 1 to 3, of the stand-in's model."""
+    changed = settings(synthesis={"rows": rows, "model": "stand-in"} | changes)
+    return PARAMS.model_copy(update={"curation": changed})
+
+
+def fresh(root: Path) -> Path:
+    """Six ingested rows and the inputs of the seed."""
+    rows = [example(f"Answer {n}.", op=n % 4) for n in range(6)]
+    write(root / INGESTED, sorted(rows, key=lambda row: (row.op, row.id)))
+    shutil.copytree(ROOT / inputs.SEEDS, root / inputs.SEEDS)
+    return root

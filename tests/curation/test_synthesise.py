@@ -21,23 +21,16 @@ from nightgarden.curation.asking import FOLDER
 from nightgarden.curation.explain import explain, told
 from nightgarden.curation.filter import filter_pass
 from nightgarden.curation.ingest import ingest
-from nightgarden.curation.inputs import Input, read_inputs, requests
+from nightgarden.curation.inputs import read_inputs, requests
 from nightgarden.curation.synthesise import INGESTED, REPORT, ROWS, synthesise
 from nightgarden.errors import UserError
 from nightgarden.jsonl import read, write
-from nightgarden.params import Params
 from nightgarden.records import Example
 from nightgarden.stage import Place
 from tests.curation.rows import PARAMS, ROOT, RULES, divide, example, ours, place, read_lines, settings, write_lines
-from tests.curation.stand_in import Body, StandIn, standing_in
+from tests.curation.stand_in import Body, StandIn, fresh, standing_in, wanting
 
 KEY = "sk-stand-in-0123456789"
-
-
-def wanting(*rows: int, **changes: Any) -> Params:
-    """The settings with these rows of ops 1 to 3, of the stand-in's model."""
-    changed = settings(synthesis={"rows": rows, "model": "stand-in"} | changes)
-    return PARAMS.model_copy(update={"curation": changed})
 
 
 def at(root: Path, server: StandIn, **changes: Any) -> Place:
@@ -74,13 +67,6 @@ def kept(root: Path) -> int:
 def root(tmp_path: Path) -> Path:
     """Six ingested rows and the inputs of the seed."""
     return fresh(tmp_path / "root")
-
-
-def fresh(root: Path) -> Path:
-    rows = [example(f"Answer {n}.", op=n % 4) for n in range(6)]
-    write(root / INGESTED, sorted(rows, key=lambda row: (row.op, row.id)))
-    shutil.copytree(ROOT / inputs.SEEDS, root / inputs.SEEDS)
-    return root
 
 
 @pytest.fixture
@@ -412,54 +398,3 @@ def test_the_embedded_model_writes_rows_and_writes_them_again_alike(tmp_path: Pa
         assert int(numbers["prompt_tokens"]) > 50 and int(numbers["completion_tokens"]) > 2
         found.append(written(root))
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ({"op": 0, "messages": [{"role": "user", "content": "Why?"}]}, r"a.jsonl:1: op is 0; rows are made of ops 1, 2, 3"),
-        ({"op": 2, "messages": [{"role": "user", "content": "Why?"}]}, "op 2 without a system turn"),
-        ({"op": 3, "messages": [{"role": "user", "content": "Why?"}]}, "op 3 without memories"),
-        ({"op": 1, "messages": [{"role": "assistant", "content": "No."}]}, "the last turn must be the user's"),
-        ({"op": 1, "messages": [{"role": "user", "content": "Why?"}] * 2}, "the turns are: user, user; needed"),
-        ({"op": 1, "mesages": []}, "a.jsonl:1: "),
-    ],
-)
-def test_an_input_of_which_no_row_can_come_is_named_with_its_place(root: Path, line: dict[str, Any], reason: str) -> None:
-    write_lines(root / inputs.SEEDS / "a.jsonl", [line])
-    with pytest.raises(UserError, match=reason):
-        synthesise(wanting(1, 0, 0), root, place(root))
-
-
-def test_an_input_that_stands_twice_and_too_few_of_them_are_named(root: Path) -> None:
-    with pytest.raises(UserError, match="wants 99 rows of op 3, and data/seed/synthesis holds 36 prompts for it"):
-        synthesise(wanting(0, 0, 99), root, place(root))
-    shutil.copy(root / inputs.SEEDS / "op2_context_supremacy.jsonl", root / inputs.SEEDS / "z.jsonl")
-    with pytest.raises(UserError, match=r"z.jsonl:1 is the same prompt as .*op2_context_supremacy.jsonl:1"):
-        synthesise(wanting(0, 1, 0), root, place(root))
-
-
-def test_each_op_has_at_least_thirty_inputs_that_read_like_different_people() -> None:
-    found = read_inputs(ROOT)
-    for op in inputs.OPS_MADE:
-        mine = [item for item in found if item.op == op]
-        openings = {tuple(_first_user(item).lower().split()[:5]) for item in mine}
-        assert len(mine) >= 30 and len(openings) == len(mine)
-
-
-def _first_user(item: Input) -> str:
-    return next(turn.content for turn in item.messages if turn.role == "user")
-
-
-def test_no_input_is_an_evaluation_prompt_or_a_prompt_of_the_seed_rows() -> None:
-    from nightgarden.curation.annotate import read_prompts
-
-    items = read_inputs(ROOT)
-    rows = [
-        example("Yes.", ask=_first_user(item), system=item.messages[0].content if item.messages[0].role == "system" else None)
-        for item in items
-    ]
-    assert find("contamination", rows, RULES.contamination, read_prompts(ROOT)) == {}
-    seeds = [line for path in (ROOT / "data/seed/examples").glob("*.jsonl") for line in read_lines(path)]
-    asked = {turn["content"] for line in seeds for turn in line["messages"] if turn["role"] == "user"}
-    assert not asked & {_first_user(item) for item in items}
