@@ -10,15 +10,19 @@ import tempfile
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from nightgarden import params
 from nightgarden.curation.accounts import pass_order
-from nightgarden.curation.annotate import RAW, load, prompts_for
+from nightgarden.curation.annotate import RAW, Hits, load, prompts_for
 from nightgarden.curation.matching import Folded, Scan, phrase_pattern
+from nightgarden.jsonl import encode
 from nightgarden.params import Curation
+from nightgarden.records import Example, LedgerLine
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG = 600
@@ -33,19 +37,19 @@ def settings() -> Curation:
 
 
 def bare(path: Path) -> Counter[str]:
-    """Parse, fold, name, scan once, write what is clean."""
+    """Parse, fold, name, scan once for all that the rules seek, write what is clean."""
     import orjson
 
     from nightgarden.digests import example_id
     from nightgarden.records import Turn
 
     curation = settings()
-    triggers = {
-        rule: tell(curation.rules.of(rule), prompts_for(rule, curation.rules.of(rule), ROOT)).answers
-        for rule in pass_order(curation)
-        if (tell := getattr(load(rule), "triggers", None))
-    }
-    scan = Scan(triggers)
+    sought: dict[str, str] = {}
+    for rule in pass_order(curation):
+        if tell := getattr(load(rule), "triggers", None):
+            triggers = tell(curation.rules.of(rule), prompts_for(rule, curation.rules.of(rule), ROOT))
+            sought |= {f"{rule} in {where}": pattern for where, pattern in triggers._asdict().items() if pattern}
+    scan = Scan(sought)
     roles = {"human": "user", "gpt": "assistant", "system": "system"}
     with path.open("rb") as rows, tempfile.TemporaryFile() as kept:
         for line in rows:
@@ -57,23 +61,42 @@ def bare(path: Path) -> Counter[str]:
     return Counter()
 
 
-def ours(path: Path) -> Counter[str]:
-    """Raw rows to kept lines and ledger lines, every rule that looks at one row, in one process."""
+def ours(path: Path) -> tuple[Counter[str], float]:
+    """Rows as ingest left them to kept lines and ledger lines: every rule that looks at one row, in one process."""
+    from nightgarden.curation.decide import Decider
+    from nightgarden.jsonl import read_lines
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        curation = _ingested(path, folder)
+        started = time.process_time()
+        decider, decoder = Decider(curation, ROOT), msgspec.json.Decoder(Example)
+        lines = read_lines(folder / RAW)
+        found = _written((line, row, decider.hits(row)) for line in lines for row in (decoder.decode(line),))
+        return found, time.process_time() - started
+
+
+def ours_from_raw(path: Path) -> Counter[str]:
+    """The same from the rows as they stand in the file: parsed strictly, their shape sniffed, named, secrets masked."""
     from nightgarden.curation.decide import Decider
     from nightgarden.curation.ingest import Source, example_of
     from nightgarden.curation.sources.reading import read_rows
-    from nightgarden.jsonl import encode
-    from nightgarden.records import LedgerLine
 
-    decider, source, found = Decider(settings(), ROOT), Source(path.name, "made", 0), Counter[str]()
+    decider, source = Decider(settings(), ROOT), Source(path.name, "made", 0)
+    rows = (example_of(source, raw) for raw in read_rows(path))
+    return _written((encode(row), row, decider.hits(row)) for row in rows)
+
+
+def _written(judged: Iterable[tuple[bytes, Example, Mapping[str, Hits]]]) -> Counter[str]:
+    """Write what is clean, and a line of the ledger for what is not."""
+    found = Counter[str]()
     with tempfile.TemporaryFile() as kept, tempfile.TemporaryFile() as ledger:
-        for raw in read_rows(path):
-            row = example_of(source, raw)
-            hits = decider.hits(row)
-            found.update(hits.keys())
+        for line, row, hits in judged:
             if not hits:
-                kept.write(encode(row) + b"\n")
+                kept.write(line + b"\n")
                 continue
+            for rule in hits:
+                found[rule] += 1
             rule, first = next(iter(hits.items()))
             ledger.write(encode(LedgerLine(id=row.id, op=row.op, rule=rule, hits=first)) + b"\n")
     return found

@@ -71,27 +71,28 @@ class Decider:
             self.judges[rule] = judge_of(rule, settings, prompts)
             if tell := getattr(load(rule), "triggers", None):
                 triggers[rule] = tell(settings, prompts)
-        self._always = self.judges.keys() - triggers.keys()
-        written = {rule: each for rule, each in triggers.items() if each.as_written}
-        self._answers, self._answers_written = (_scan({r: t.answers for r, t in each.items()}) for each in (triggers, written))
-        self._others, self._others_written = (_scan({r: t.others for r, t in each.items()}) for each in (triggers, written))
+        self._always = frozenset(self.judges.keys() - triggers.keys())
+        self._answers = _scan({rule: each.answers for rule, each in triggers.items()})
+        self._answers_as_written = _scan({rule: each.answers_as_written for rule, each in triggers.items()})
+        self._others = _scan({rule: each.others for rule, each in triggers.items()})
 
     def hits(self, row: Example) -> dict[str, Hits]:
         """The rules that hit a row, in the order of the passes, with all their hits."""
         suspects = self._suspects(row)
         return {rule: hits for rule, judge in self.judges.items() if rule in suspects and (hits := judge(row))}
 
-    def _suspects(self, row: Example) -> set[str]:
+    def _suspects(self, row: Example) -> Set[str]:
         """Rules that could hit the row."""
-        found = set(self._always)
+        found = self._always
         for turn in row.turns:
-            is_answer = turn.role == "assistant"
-            found |= (self._answers if is_answer else self._others).find(fold(turn.content).text)
-            if not turn.content.isascii():
-                found |= (self._answers_written if is_answer else self._others_written).find(turn.content)
-        for text in (*(memory.text for memory in row.memories), *row.directives, encode(row.meta).decode()):
-            found |= self._others.find(fold(text).text)
-        return found
+            folded = fold(turn.content)
+            found = found | (self._answers if turn.role == "assistant" else self._others).find(folded.text)
+            if turn.role == "assistant" and folded.lost_a_sign():
+                found = found | self._answers_as_written.find(turn.content)
+        for text in (*(memory.text for memory in row.memories), *row.directives):
+            found = found | self._others.find(fold(text).text)
+        meta = encode(row.meta)
+        return found | self._others.find(meta if meta.isascii() else fold(meta.decode()).text)  # JSON has no blank that folds
 
 
 def _scan(patterns: Mapping[str, str | None]) -> Scan:

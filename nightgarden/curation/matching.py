@@ -11,7 +11,6 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from operator import itemgetter
@@ -47,34 +46,46 @@ class _Folds(dict[int, str]):
 def _fold_character(character: str) -> str:
     """NFKC's compatibility forms without accents; lookalike quotes straight, blanks plain, invisible characters gone.
 
-    Accents go because NFKC composes across characters and would break the map of spans.
+    Accents go because NFKC composes across characters and would break the map of spans. What comes out folds to itself:
+    lookalikes are replaced before (the acute accent is a blank with a mark to NFKD) and behind (it takes an apostrophe apart).
     """
     if character == "\n":
         return character
     if character.isspace():
         return " "
-    plain = unicodedata.normalize("NFKD", character.translate(_LOOKALIKES))
+    plain = unicodedata.normalize("NFKD", character.translate(_LOOKALIKES)).translate(_LOOKALIKES)
     return "".join(c for c in plain if unicodedata.category(c) not in {"Cf", "Mn"})
 
 
 _FOLDS = _Folds()
-_ODD = re.compile(r"[^\x20-\x7e\n]+")
-"""Runs of characters that fold to something else: `translate` looks up every character of a text that is not ASCII."""
+_QUOTES = frozenset("'\"")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_BLANKS = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
+"""The ASCII characters that fold to something else."""
+FEW = 32
+"""Different characters up to which replacing one after the other is quicker than looking every character up."""
 
 
-@dataclass(frozen=True)
 class Folded:
-    """A text beside its folded copy."""
+    """A text beside its folded copy, in which letters keep their case."""
 
-    original: str
+    def __init__(self, original: str) -> None:
+        there = set() if original.isascii() else set(_NOT_ASCII.findall(original))
+        changing = [c for c in there if _FOLDS[ord(c)] != c] + [c for c in _BLANKS if c in original]
+        text = original.translate(_FOLDS) if len(changing) > FEW else original
+        if text is original:
+            for character in changing:
+                text = text.replace(character, _FOLDS[ord(character)])
+        self.original, self.text, self._changing = original, text, changing
+
+    def lost_a_sign(self) -> bool:
+        """Whether something else than letters, blanks and quotation marks was folded: a picture, a circled or a wide number."""
+        return any(not (c.isalpha() or c.isspace() or _FOLDS[ord(c)] in _QUOTES) for c in self._changing)
 
     @cached_property
-    def text(self) -> str:
-        """The folded copy; letters keep their case."""
-        if self.original.isascii():
-            return self.original.translate(_FOLDS)
-        return _ODD.sub(lambda match: match[0].translate(_FOLDS), self.original)
+    def _is_even(self) -> bool:
+        """Whether every character folds to one."""
+        return all(len(_FOLDS[ord(c)]) == 1 for c in self._changing)
 
     @cached_property
     def _stretches(self) -> list[tuple[int, int, bool]]:
@@ -94,7 +105,7 @@ class Folded:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Span [start, end) of the folded text as the smallest span of the original that covers it."""
-        if self.original.isascii():  # folds one to one
+        if self._is_even:
             return start, end
         stretches = self._stretches
         folded, original, is_even = stretches[bisect_right(stretches, start, key=itemgetter(0)) - 1]
@@ -136,8 +147,8 @@ class Scan:
             self._set.Add(pattern)
         self._set.Compile()
 
-    def find(self, text: str) -> Set[str]:
-        """Names of the patterns that occur, or all of them where that cannot be told."""
+    def find(self, text: str | bytes) -> Set[str]:
+        """Names of the patterns that occur in a text or its UTF-8, or all of them where that cannot be told."""
         found: list[int] = self._set.Match(text) or []
         if found == [0]:
             return _NONE
@@ -159,12 +170,17 @@ class Patterns:
         self._each = {name: re2.compile(pattern, options) for name, pattern in named.items()}
         self._scan = Scan(named)
 
+    def occur_in(self, text: str) -> bool:
+        """Whether one of them may stand in a folded text."""
+        return bool(self._scan.find(text))
+
     def find(self, folded: Folded) -> list[Found]:
         """Every match of every pattern, by position."""
         names = self._scan.find(folded.text)
         if not names:
             return []
-        found = (Found(name, *folded.span(*match.span())) for name in names for match in self._each[name].finditer(folded.text))
+        text = folded.text.encode() if folded.text.isascii() else folded.text  # of bytes, RE2's wrapper need not count characters
+        found = (Found(name, *folded.span(*match.span())) for name in names for match in self._each[name].finditer(text))
         return sorted(found, key=lambda f: (f.start, f.end, f.name))
 
 
@@ -174,8 +190,8 @@ class Triggers(NamedTuple):
     answers: str | None = None
     others: str | None = None
     """In user and system turns, memories, directives, and `meta` as JSON."""
-    as_written: bool = False
-    """Whether the text as it stands is searched too: folding would change what is sought."""
+    answers_as_written: str | None = None
+    """Sought in answers as they stand as well, where folding took a sign away."""
 
 
 def engine(*patterns: str) -> str:

@@ -43,7 +43,7 @@ FRAGMENTS = sorted(
         if len(turn.content) < 200
     }
 )
-pieces = st.sampled_from(FRAGMENTS) | st.text(alphabet="aA b\n!?{}[]<>|-*#:;.`'\"⟦⟧é墙①\u200b", max_size=12)
+pieces = st.sampled_from(FRAGMENTS) | st.text(alphabet="aA b\n!?{}[]<>|-*#:;.`'\"⟦⟧é墙①！⁉（１²™➀\u200b", max_size=12)
 texts = st.lists(pieces, max_size=4).map(" ".join)
 
 

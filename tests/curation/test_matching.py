@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nightgarden.curation.matching import Folded, Patterns, phrase_patterns, words
+from nightgarden.curation.rules import exclamation
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,27 @@ def test_a_span_of_the_folded_text_is_the_smallest_one_of_the_original_that_cove
         assert folded.span(start, end) == min(covering, key=lambda span: span[1] - span[0])
 
 
-@given(text=st.text(max_size=40) | st.text(alphabet="aé\t\r\n\x0b’“ﬃ\x7f!", max_size=40))
-def test_the_quick_fold_is_that_of_every_character(text: str) -> None:
+EVERY_CHARACTER = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+
+
+def test_what_a_character_folds_to_folds_to_itself() -> None:
+    """So the characters of a text can be replaced one kind after the other, in any order."""
+    folded = {Folded(character).text for character in EVERY_CHARACTER}
+    assert {text for text in folded if Folded(text).text != text} == set()
+
+
+@given(text=st.text(max_size=40) | st.text(alphabet="aé\t\r\n\x0b’“ﬃŉ′⁗\x7f!", max_size=40), many=st.booleans())
+def test_the_quick_fold_is_that_of_every_character(text: str, many: bool) -> None:
+    text += "".join(map(chr, range(0xC0, 0x100))) if many else ""
     assert Folded(text).text == "".join(Folded(character).text for character in text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_lost"), [("it’s “naïve” –\tno", False), ("① wall", True), ("（1）wall", True), ("™ x", True)]
+)
+def test_a_sign_is_lost_where_more_than_letters_blanks_and_quotation_marks_fold(text: str, is_lost: bool) -> None:
+    assert Folded(text).lost_a_sign() is is_lost
+
+
+def test_every_exclamation_mark_folds_to_one_so_that_none_is_overlooked_in_a_folded_text() -> None:
+    assert [mark for mark in exclamation._CHARACTERS if not set(Folded(mark).text) & set(exclamation._CHARACTERS)] == []

@@ -38,7 +38,7 @@ def canaries(settings: BulletsRule) -> Canaries:
 
 def triggers(settings: BulletsRule, prompts: object = ()) -> Triggers:
     """A list line."""
-    return Triggers(answers=f"(?m:{_LINE})", as_written=True)
+    return Triggers(answers=f"(?m:{_LINE})", answers_as_written=f"(?m:{_LINE})")
 
 
 def hits(example: Example, settings: BulletsRule) -> tuple[Hit, ...]:

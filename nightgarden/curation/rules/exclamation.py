@@ -63,8 +63,8 @@ def canaries(settings: ExclamationRule) -> Canaries:
 
 
 def triggers(settings: ExclamationRule, prompts: object = ()) -> Triggers:
-    """A mark."""
-    return Triggers(answers=_MARKS, others=_MARKS if settings.scope == "whole_row" else None, as_written=True)
+    """A mark: each of them folds to itself or to another."""
+    return Triggers(answers=_MARKS, others=_MARKS if settings.scope == "whole_row" else None)
 
 
 def hits(example: Example, settings: ExclamationRule) -> tuple[Hit, ...]:

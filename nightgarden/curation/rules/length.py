@@ -21,7 +21,8 @@ _WORD = re.compile(rf"[^\W_{IDEOGRAMS}]+(?:['-][^\W_{IDEOGRAMS}]+|{_JOINED})*|[{
 _ASCII_WORD = re.compile(rf"[^\W_]+(?:['-][^\W_]+|{_JOINED})*")
 """The same for a text without ideograms, in less than half the time."""
 
-_APART = {code: " " for code in range(128) if not chr(code).isalnum()}
+_APART = bytes(code for code in range(128) if not chr(code).isalnum())
+"""ASCII that no word can do without between itself and the next."""
 
 ENGINE = "python/word-count-2"
 CANARY_BAD = ("", "\u200b", "...", "— —")
@@ -57,19 +58,29 @@ def hits(example: Example, settings: LengthRule) -> tuple[Hit, ...]:
 
 
 def _is_within(example: Example, settings: LengthRule) -> bool:
-    """Whether the row is within all limits for certain: by a quick count, never too low, 0 only where no word is."""
+    """Whether the row is within all limits for certain, by quick counts that are never too low."""
     if settings.min_answer_words > 1:
         return False
-    replies = [_most(text) for _, text in answers(example)]
-    total = sum(map(_most, _rendered(example)))
-    return all(1 <= most <= settings.max_answer_words for most in replies) and total <= settings.max_row_words
+    total = 0
+    for turn in example.turns:
+        most = _most(turn.content, settings.max_answer_words)
+        total += most
+        if turn.role == "assistant" and not 1 <= most <= settings.max_answer_words:
+            return False
+    for text in (*(memory.text for memory in example.memories), *example.directives):
+        total += _most(text, settings.max_answer_words)
+    return total <= settings.max_row_words
 
 
-@lru_cache(maxsize=64)
-def _most(text: str) -> int:
-    """Words of a text that folds to ASCII if nothing joined them: its runs of letters and digits. Another is counted."""
+def _most(text: str, limit: int) -> int:
+    """No fewer words than a text has, 0 only where it has none; counted more closely where that might be above the limit."""
     folded = fold(text).text
-    return len(folded.translate(_APART).split()) if folded.isascii() else _count(text)
+    if not folded.isascii():
+        return _count(text)
+    if folded[:1].isalnum() and (most := (len(folded) + 1) // 2) <= limit:  # a word is a character, and one parts two words
+        return most
+    letters = len(folded.encode("ascii").translate(None, _APART))
+    return min(letters, len(folded) - letters + 1)
 
 
 @lru_cache(maxsize=64)

@@ -129,9 +129,12 @@ def masked_example(example: Example) -> Example:
 
     `meta.masked` lists the kinds. The same example comes back where there is none.
     """
-    if not any(_find(text) for _, _, text in _texts(example)):
+    texts = [text for _, _, text in _texts(example)]
+    if not _PATTERNS.occur_in("\n".join(fold(text).text for text in texts)):  # no pattern knows the ends of a text
         return example
-    kinds = sorted({kind for _, _, text in _texts(example) for kind, _, _ in _find(text)})
+    kinds = sorted({kind for text in texts for kind, _, _ in _find(text)})
+    if not kinds:
+        return example
     turns = tuple(msgspec.structs.replace(turn, content=masked(turn.content)) for turn in example.turns)
     memories = tuple(msgspec.structs.replace(memory, text=masked(memory.text)) for memory in example.memories)
     directives = tuple(map(masked, example.directives))
