@@ -16,8 +16,9 @@ from nightgarden.curation.accounts import Report
 from nightgarden.curation.facts import Facts, gather
 from nightgarden.curation.gate import mix
 from nightgarden.curation.likeness import EXACT_ROWS
+from nightgarden.curation.sources.hub import KNOWN, overlaps
 from nightgarden.jsonl import write_text
-from nightgarden.params import Curation, PassSpec
+from nightgarden.params import Curation, PassSpec, SourceSpec
 from nightgarden.records import OPS
 
 log = logging.getLogger(__name__)
@@ -103,14 +104,20 @@ def _sources(facts: Facts) -> str:
     rows = [
         [
             name,
-            f"`{spec.place}`",
-            spec.licence or "not told",
+            f"`{spec.place}`" + _commit(spec),
+            spec.licence or (known.licence if (known := KNOWN.get(spec.dataset or "")) else "not told"),
             facts.read_from[spec.place],
             facts.quarantined_from[spec.place],
         ]
         for name, spec in facts.curation.sources.items()
     ]
     return _table(["source", "file", "licence", "rows taken", "quarantined"], rows)
+
+
+def _commit(spec: SourceSpec) -> str:
+    """What a known name stands for where params.yaml names no other commit."""
+    known = KNOWN.get(spec.dataset or "")
+    return f" ({known.repo} at {known.revision})" if known and spec.revision is None else ""
 
 
 def _way(facts: Facts) -> str:
@@ -182,6 +189,7 @@ def _rendered(facts: Facts) -> str:
 def limits(curation: Curation) -> Iterator[str]:
     """What nobody should believe of the dataset, as the settings leave it."""
     rules, marks = curation.rules, curation.rules.exclamation
+    yield from (f"{sentence}." for sentence in overlaps(spec.dataset for spec in curation.sources.values() if spec.dataset))
     if off := [name for name in curation.passes if not rules.of(name).enabled]:
         yield f"Switched off, so nothing is known by them: {', '.join(off)}."
     where = "answers (questions and system texts may hold them)" if marks.scope == "assistant" else "every turn"

@@ -1,5 +1,6 @@
 """The data card and the report page: what they say is what the stages counted, and nothing secret."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nightgarden.curation.card import CARD, card, limits
+from nightgarden.curation.card import text as card_text
 from nightgarden.curation.exhibits import MAX_KINDS, MAX_SPANS, OTHER, PER_OP, choose, kind_of
 from nightgarden.curation.facts import gather
 from nightgarden.curation.overview import PAGE
@@ -84,6 +86,17 @@ def test_the_card_tells_sources_waivers_repairs_and_quarantine(repaired: tuple[P
     assert ["exclamation", "repair", "15% of an op's seed rows", "25"] in table(text, "Budgets, waivers and repairs")
     ((reason, rows),) = table(text, "Quarantine")
     assert reason.startswith("not JSON") and rows == "1"
+
+
+def test_a_known_dataset_brings_its_commit_its_licence_and_what_else_it_holds(repaired: tuple[Path, Curation]) -> None:
+    root, curation = repaired
+    sources = curation.model_dump(mode="json", by_alias=True)["sources"]
+    known = {name: {"dataset": dataset, "op": 0} for name, dataset in (("hermes", "openhermes-2.5"), ("orca", "slimorca"))}
+    facts = gather(curation, root)
+    facts = dataclasses.replace(facts, curation=settings(sources=sources | known))
+    rows = {row[0]: row[1:] for row in table(card_text(facts), "Where the rows come from")}
+    assert rows["orca"][1] == "MIT" and "Open-Orca/SlimOrca at ce9ed009ef32" in rows["orca"][0]
+    assert "openhermes-2.5 holds the rows of slimorca too" in card_text(facts)
 
 
 def test_limits_follow_the_settings() -> None:
