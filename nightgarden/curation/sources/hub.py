@@ -54,7 +54,8 @@ def repo_of(dataset: str) -> str:
 
 def overlaps(datasets: Iterable[str]) -> list[str]:
     """Sentences about datasets that are given together though one holds the other."""
-    given = {name for name, known in KNOWN.items() if {name, known.repo} & set(datasets)}
+    named = set(datasets)
+    given = {name for name, known in KNOWN.items() if {name, known.repo} & named}
     return [
         f"{name} holds the rows of {part} too: equal rows are merged by their content, and one source would do"
         for name in sorted(given)
