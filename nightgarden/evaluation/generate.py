@@ -52,6 +52,13 @@ class Request:
 
     prompt_ids: tuple[int, ...]
     seed: int
+    begun: tuple[int, ...] = ()
+    """Tokens that the reply begins with, whoever wrote them; the noise behind them is that of an unbroken reply."""
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """What the model reads before it writes its first token."""
+        return self.prompt_ids + self.begun
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +170,7 @@ def replies(sides: Sides, side: Side, requests: Sequence[Request], work: Work) -
 
 def batched(requests: Sequence[Request], size: int) -> Iterator[list[int]]:
     """Indices of the requests, sorted by length so that a batch has little padding, `size` at a time."""
-    order = sorted(range(len(requests)), key=lambda index: (len(requests[index].prompt_ids), index))
+    order = sorted(range(len(requests)), key=lambda index: (len(requests[index].given), index))
     for start in range(0, len(order), size):
         yield order[start : start + size]
 
@@ -180,7 +187,7 @@ def batch_key(side: Side, requests: Sequence[Request], work: Work) -> str:
             "base": work.base,
             "dtype": work.dtype,
             "adapter": work.adapter if side == "adapted" else None,
-            "requests": [[request.prompt_ids, request.seed] for request in requests],
+            "requests": [[request.prompt_ids, request.seed, request.begun] for request in requests],
             "sampling": [settings.max_new_tokens, settings.temperature, settings.top_p, work.stop],
             "machine": work.machine,
             "code": work.code,
@@ -197,6 +204,8 @@ class _Running:
     """Their indices in the batch. (B,)"""
     keys: list[int]
     """Their noise keys. (B,)"""
+    written: list[int]
+    """Tokens that each of them has. (B,)"""
     tokens: torch.Tensor
     """What the model is given next. (B, 1); at first the left-padded prompts. (B, T)"""
     mask: torch.Tensor
@@ -217,32 +226,42 @@ class _Running:
         logits: torch.Tensor = answer.logits[:, -1]
         return logits
 
-    def advance(self, chosen: list[int], stop: int) -> None:
-        """Take the chosen tokens in; rows that stopped leave the batch with their part of the cache."""
-        stay = [index for index, token in enumerate(chosen) if token != stop]
+    def advance(self, chosen: list[int], stop: int, limit: int) -> None:
+        """Take the chosen tokens in; rows that stopped or are full leave the batch with their part of the cache."""
+        self.written = [length + 1 for length in self.written]
+        stay = [index for index, token in enumerate(chosen) if token != stop and self.written[index] < limit]
         if len(stay) < len(chosen):
             kept = torch.tensor(stay, dtype=torch.long, device=self.mask.device)
             self.cache.batch_select_indices(kept)
             self.mask = self.mask[kept]
-            self.rows, self.keys = [self.rows[index] for index in stay], [self.keys[index] for index in stay]
+            self.rows, self.keys, self.written = (
+                [column[index] for index in stay] for column in (self.rows, self.keys, self.written)
+            )
         self.tokens = torch.tensor([[chosen[index]] for index in stay], dtype=torch.long, device=self.mask.device)
         self.mask = torch.cat([self.mask, self.mask.new_ones(len(stay), 1)], dim=1)
 
 
 @torch.inference_mode()
 def generate(model: Any, requests: Sequence[Request], work: Work, name: str) -> list[Generated]:
-    """Replies of one batch; our own loop, because rows that stopped then cost nothing (transformers' pads them on)."""
+    """Replies of one batch; our own loop, because rows that stopped then cost nothing (transformers' pads them on).
+
+    Raises:
+        ValueError: a reply begins with as many tokens as it may have, so nothing is left to write.
+    """
+    limit = work.settings.max_new_tokens
+    if any(len(request.begun) >= limit for request in requests):
+        raise ValueError(f"a reply may have {limit} tokens, and one begins with as many")
     running = _start(requests, model.device)
-    ids: list[list[int]] = [[] for _ in requests]
-    for step in range(work.settings.max_new_tokens):
-        chosen = choose(running.logits(model), running.keys, step, work.settings)
+    ids = [list(request.begun) for request in requests]
+    step = 0
+    while running.rows:
+        chosen = choose(running.logits(model), running.keys, running.written, work.settings)
         for row, token in zip(running.rows, chosen, strict=True):
             ids[row].append(token)
-        running.advance(chosen, work.stop)
-        if not running.rows:
-            break
-        if (step + 1) % PROGRESS_TOKENS == 0:
-            log.info("%s: %d of %d replies still run after %d tokens", name, len(running.rows), len(requests), step + 1)
+        running.advance(chosen, work.stop, limit)
+        step += 1
+        if step % PROGRESS_TOKENS == 0 and running.rows:
+            log.info("%s: %d of %d replies still run after %d tokens", name, len(running.rows), len(requests), step)
     log.info("%s: %d replies, %d tokens", name, len(ids), sum(map(len, ids)))
     return [
         Generated(ids=tuple(reply[: -1 if reply[-1] == work.stop else None]), truncated=reply[-1] != work.stop) for reply in ids
@@ -250,24 +269,25 @@ def generate(model: Any, requests: Sequence[Request], work: Work, name: str) -> 
 
 
 def _start(requests: Sequence[Request], device: torch.device) -> _Running:
-    """Prompts padded on the left, so that every reply begins in the same column."""
-    longest = max(len(request.prompt_ids) for request in requests)
+    """Prompts padded on the left, so that every reply goes on in the same column."""
+    longest = max(len(request.given) for request in requests)
     tokens = torch.zeros((len(requests), longest), dtype=torch.long, device=device)
     mask = torch.zeros_like(tokens)
     for row, request in enumerate(requests):
-        tokens[row, longest - len(request.prompt_ids) :] = torch.tensor(request.prompt_ids, device=device)
-        mask[row, longest - len(request.prompt_ids) :] = 1
+        tokens[row, longest - len(request.given) :] = torch.tensor(request.given, device=device)
+        mask[row, longest - len(request.given) :] = 1
     keys = [noise_key(request.prompt_ids, request.seed) for request in requests]
-    return _Running(rows=list(range(len(requests))), keys=keys, tokens=tokens, mask=mask)
+    written = [len(request.begun) for request in requests]
+    return _Running(rows=list(range(len(requests))), keys=keys, written=written, tokens=tokens, mask=mask)
 
 
-def choose(logits: torch.Tensor, keys: Sequence[int], position: int, settings: Evaluation) -> list[int]:
+def choose(logits: torch.Tensor, keys: Sequence[int], positions: Sequence[int], settings: Evaluation) -> list[int]:
     """The next token of every row: the likeliest at temperature 0, else a draw from the nucleus.
 
     Args:
         logits: (B, V)
         keys: noise keys. (B,)
-        position: index of the token in its reply.
+        positions: index of the token in its reply. (B,)
         settings: temperature and top_p.
     """
     if settings.temperature == 0:
@@ -277,6 +297,6 @@ def choose(logits: torch.Tensor, keys: Sequence[int], position: int, settings: E
     if bool((top.sum(1) < settings.top_p).any()):
         top, tokens = shares.topk(shares.shape[1])
     outside = top.cumsum(1) - top >= settings.top_p  # the token that crosses top_p still belongs to the nucleus
-    noise = torch.from_numpy(gumbel(keys, [position] * len(keys), tokens.cpu().numpy())).to(top.device)
+    noise = torch.from_numpy(gumbel(keys, positions, tokens.cpu().numpy())).to(top.device)
     best = (top.double().log() + noise).masked_fill(outside, float("-inf")).argmax(1, keepdim=True)
     return [int(token) for token in tokens.gather(1, best)]

@@ -93,10 +93,10 @@ def test_seeds_differ_and_repeat(sides: Sides, requests: list[Request], params: 
 def test_the_nucleus_is_exact() -> None:
     settings = {"temperature": 1.0, "top_p": 0.75}
     logits = torch.log(torch.tensor([[0.05, 0.4, 0.15, 0.3, 0.1]])).repeat(400, 1)
-    drawn = generate.choose(logits, list(range(400)), 0, Evaluation.model_construct(**settings))
+    drawn = generate.choose(logits, list(range(400)), [0] * 400, Evaluation.model_construct(**settings))
     assert set(drawn) == {1, 3, 2}
     flat = torch.zeros(50, 4000)
-    assert max(generate.choose(flat, list(range(50)), 0, Evaluation.model_construct(**settings))) > generate.CANDIDATES
+    assert max(generate.choose(flat, list(range(50)), [0] * 50, Evaluation.model_construct(**settings))) > generate.CANDIDATES
 
 
 def test_batches_are_cut_by_length_and_replies_come_back_in_the_order_asked() -> None:
