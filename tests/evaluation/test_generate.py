@@ -219,3 +219,27 @@ class _Idle:
 
     def disable_adapter(self) -> Any:
         return self.model.disable_adapter()
+
+
+def test_a_reply_that_goes_on_from_its_own_first_tokens_is_the_unbroken_one(
+    sides: Sides, requests: list[Request], params: Params, tmp_path: Path, written: dict[Side, list[Generated]]
+) -> None:
+    begun = [replace(request, begun=reply.ids[:3]) for request, reply in zip(requests, written["adapted"], strict=True)]
+    assert generate.generate(sides.model, begun, work(tmp_path, params.evaluation), "test") == written["adapted"]
+
+
+def test_the_other_side_goes_on_from_given_tokens_and_the_reply_keeps_them(
+    sides: Sides, requests: list[Request], params: Params, tmp_path: Path, written: dict[Side, list[Generated]]
+) -> None:
+    begun = [replace(request, begun=reply.ids[:3]) for request, reply in zip(requests, written["adapted"], strict=True)]
+    crossed = generate.replies(sides, "stock", begun, work(tmp_path, params.evaluation))
+    assert [reply.ids[:3] for reply in crossed] == [request.begun for request in begun]
+    assert crossed != written["adapted"]
+
+
+def test_a_reply_that_has_all_its_tokens_already_is_an_error(
+    sides: Sides, requests: list[Request], params: Params, tmp_path: Path
+) -> None:
+    full = [replace(requests[0], begun=(5,) * 8)]
+    with pytest.raises(ValueError, match="a reply may have 8 tokens"):
+        generate.generate(sides.model, full, work(tmp_path, params.evaluation), "test")
