@@ -1,0 +1,75 @@
+"""A finished evaluation as a folder of files, so that another day can check it: who spoke, which template, which ids.
+
+Reads and writes; judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nightgarden import jsonl
+from nightgarden.errors import UserError
+from nightgarden.evaluation.answers import Reply, Scored
+from nightgarden.records import Prompt, Record
+
+RUN, PROMPTS, REPLIES, SCORES = "run.json", "prompts.jsonl", "replies.jsonl", "scores.jsonl"
+
+
+class Run(Record, frozen=True, kw_only=True):
+    """What identifies a run beside its prompts; no time and no place."""
+
+    base: str
+    """Name of the model spec in params.yaml."""
+    weights: dict[str, str]
+    """Digests of the base's weights by file."""
+    template: dict[str, Any]
+    """Fingerprint of template and tokenizer, see `templates/fingerprint.py`."""
+    passport: dict[str, Any]
+    """The witnesses as they were heard."""
+    adapter: str
+    """Digest of the adapter's weights and config."""
+    card: dict[str, Any]
+    """The adapter's card."""
+    settings: dict[str, Any]
+    """The section `evaluation` of params.yaml."""
+    machine: str
+    libraries: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """The files of one run, read."""
+
+    path: Path
+    run: Run
+    prompts: tuple[Prompt, ...]
+    replies: tuple[Reply, ...]
+    scored: tuple[Scored, ...]
+
+
+def write(folder: Path, run: Run, prompts: Sequence[Prompt], replies: Sequence[Reply], scored: Sequence[Scored]) -> None:
+    """Write the files of a run, each whole or not at all."""
+    jsonl.write_json(folder / RUN, run)
+    jsonl.write(folder / PROMPTS, prompts)
+    jsonl.write(folder / REPLIES, replies)
+    jsonl.write(folder / SCORES, scored)
+
+
+def read(folder: Path) -> Folder:
+    """The files of a run.
+
+    Raises:
+        UserError: one is missing or no such file.
+    """
+    if missing := [name for name in (RUN, PROMPTS, REPLIES, SCORES) if not (folder / name).is_file()]:
+        raise UserError(f"{folder} is no whole run: {', '.join(missing)} is missing. Give the folder that `evaluate` wrote.")
+    return Folder(
+        path=folder,
+        run=jsonl.read_json(folder / RUN, Run),
+        prompts=tuple(jsonl.read(folder / PROMPTS, Prompt)),
+        replies=tuple(jsonl.read(folder / REPLIES, Reply)),
+        scored=tuple(jsonl.read(folder / SCORES, Scored)),
+    )
