@@ -73,7 +73,7 @@ STAGES: dict[str, Stage] = {
         sync=True,
     ),
     "evaluate": Stage(
-        module="nightgarden.evaluation.compare",
+        module="nightgarden.evaluation.evaluate",
         function="evaluate",
         takes="params",
         experiment="evaluation",

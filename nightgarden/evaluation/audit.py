@@ -17,8 +17,8 @@ from nightgarden.digests import sha256_text
 from nightgarden.errors import Refusal, UserError
 from nightgarden.evaluation import prompts, runs
 from nightgarden.evaluation.answers import SIDES, Reply
-from nightgarden.evaluation.compare import require_same_ids
-from nightgarden.evaluation.runs import Folder
+from nightgarden.evaluation.evaluate import require_same_ids
+from nightgarden.evaluation.runs import Past
 from nightgarden.evaluation.vacuity import void_reason
 from nightgarden.models import load, specs
 from nightgarden.params import Params
@@ -84,7 +84,7 @@ def _verdict(place: Path, params: Params, root: Path) -> tuple[Verdict, tuple[st
     return "valid", ("its ids and its passport are those of today",)
 
 
-def _own_faults(past: Folder) -> Iterator[str]:
+def _own_faults(past: Past) -> Iterator[str]:
     """In what the run contradicts itself."""
     try:
         require_same_ids(past.replies)
@@ -96,7 +96,7 @@ def _own_faults(past: Folder) -> Iterator[str]:
             return
 
 
-def _doubt(past: Folder, params: Params, root: Path) -> str | None:
+def _doubt(past: Past, params: Params, root: Path) -> str | None:
     """Why the run cannot be checked here, or None."""
     spec = params.models.get(past.run.base)
     if spec is None:
@@ -108,7 +108,7 @@ def _doubt(past: Folder, params: Params, root: Path) -> str | None:
     return None if here == past.run.weights else f"its base {past.run.base} had other weights than the one that lies here"
 
 
-def _template_faults(past: Folder, params: Params, root: Path) -> Iterator[str]:
+def _template_faults(past: Past, params: Params, root: Path) -> Iterator[str]:
     """In what the run's template is not the one that its base speaks."""
     spec = params.models.get(past.run.base)
     if spec is None or _doubt(past, params, root):

@@ -1,198 +1,115 @@
-"""The stage `evaluate`: stock and adapted model side by side, from passport to promotion.
+"""Any two runs against each other, prompt by prompt, as long as both were given the same token ids.
 
-Order: passport, prompts as ids, replies of both sides, scores, verdicts, files. Everything that lands in
-a file is a function of the inputs; seconds go to log and tracking. The champion is context, not an input
-that DVC tracks: its pointer moves when an adapter is published.
+What else differs between them is told and not judged. Runs no model.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
-
-from nightgarden import jsonl
-from nightgarden.digests import sha256_text, source_digest
+from nightgarden import revisions
 from nightgarden.errors import Refusal
-from nightgarden.evaluation import prompts, report
-from nightgarden.evaluation.answers import SIDES, Reply, Scored, Side
-from nightgarden.evaluation.prompts import Tokenised
-from nightgarden.evaluation.results import Result, flat, judge, summary
-from nightgarden.models import load, specs
-from nightgarden.params import Params
-from nightgarden.templates import passport, registry
+from nightgarden.evaluation import audit, runs
+from nightgarden.evaluation.answers import Side
+from nightgarden.evaluation.results import rounded
+from nightgarden.evaluation.runs import Past
+from nightgarden.evaluation.verdicts import Comparison, compare, readable, told
 
-if TYPE_CHECKING:
-    from nightgarden.stage import Place, Report
-
-log = logging.getLogger(__name__)
-
-CANDIDATE = Path("models/adapters/candidate")
-CHAMPION = Path("models/adapters/champion.json")
-REPLIES = Path("data/scores/replies.jsonl")
-SCORES = Path("data/scores/scores.jsonl")
-PAGE = Path("data/scores/report.html")
-REPORT = Path("reports/evaluation.json")
-
-
-class Champion(msgspec.Struct, frozen=True, kw_only=True):
-    """What evaluation needs of the pointer to the champion; the file may say more."""
-
-    adapter: str
-    """sha256 of its weights."""
-    scores: str
-    """Its scores.jsonl, relative to the repository."""
-
-
-def evaluate(params: Params, root: Path, place: Place) -> Report:
-    """Evaluate the candidate adapter against its base.
-
-    Args:
-        params: `base`, `models` and `evaluation` are read.
-        root: the checkout; reads models and prompts, writes data/scores and reports/evaluation.json.
-        place: where finished batches are kept and which clock the log reads.
-
-    Returns:
-        Rates by side, void counts and verdicts; `time_` keys hold seconds.
-
-    Raises:
-        Refusal: a witness of the passport disagrees, or the two sides are not two.
-        UserError: no adapter, no model, or a prompt that is none.
-    """
-    started = place.clock()
-    spec = params.base_spec
-    template = registry.get(spec.template)
-    card: dict[str, Any] = jsonl.read_json(root / CANDIDATE / "card.json", dict[str, Any])
-    seal = passport.inspect(specs.folder(spec, root), card, template)
-    passport.require(seal)
-    log.info("template %s: %s", template.name, seal.verdict)
-    tokenizer = load.load_tokenizer(specs.folder(spec, root))
-    chosen = prompts.tokenise(prompts.load(root / prompts.FILE, params.evaluation.prompts), template, tokenizer)
-    stop = tokenizer.convert_tokens_to_ids(template.stop)
-    replies = side_by_side(params, root, Way(tokenizer=tokenizer, stop=stop, cache=place.state / "generation"), chosen)
-    generated = place.clock()
-    rival = champion(root, str(card.get("adapter")))
-    result = judge(seal, params.evaluation, [item.prompt for item in chosen], replies, rival.scored if rival else None)
-    write(result, root, rival.adapter if rival else None)
-    log.info("%s: %s", result.promotion.verdict, result.promotion.reason)
-    return flat(result) | {
-        "time_generate_s": (generated - started).total_seconds(),
-        "time_score_s": (place.clock() - generated).total_seconds(),
-    }
+HOME = Path("data/scores")
+"""Where the run of a git revision lies."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
-    """How ids become text, and where finished batches are kept."""
+class Compared:
+    """One run's side against the same side of an earlier one."""
 
-    tokenizer: Any
-    stop: int
-    """Id of the template's stop token."""
-    cache: Path
+    before: str
+    after: str
+    side: Side
+    comparison: Comparison
+    beside: tuple[str, ...]
+    """What else differs between the runs."""
 
-
-def side_by_side(params: Params, root: Path, way: Way, chosen: Sequence[Tokenised]) -> list[Reply]:
-    """Replies of both sides to the same ids, the sides proven apart before and after.
-
-    Raises:
-        Refusal: the sides are not two, or were not given the same ids.
-    """
-    from nightgarden.evaluation import generate
-
-    code = source_digest(generate.CODE)  # before the seconds of loading, in which a file may be edited
-    asked = [(item, seed) for item in chosen for seed in range(params.evaluation.seeds)]
-    requests = [generate.Request(prompt_ids=item.ids, seed=seed) for item, seed in asked]
-    sides = generate.load_sides(params.base_spec, root, root / CANDIDATE, chosen[0].ids)
-    work = generate.Work(
-        settings=params.evaluation,
-        stop=way.stop,
-        base=specs.weights_digest(specs.folder(params.base_spec, root)),
-        dtype=params.base_spec.dtype,
-        adapter=generate.adapter_digest(root / CANDIDATE),
-        machine=load.machine_of(sides.model),
-        code=code,
-        cache=way.cache,
-    )
-    made: list[Reply] = []
-    for side in SIDES:
-        for (item, seed), reply in zip(asked, generate.replies(sides, side, requests, work), strict=True):
-            made.append(_reply(item, seed, side, reply, way.tokenizer))
-    sides.require_two()
-    require_same_ids(made)
-    return made
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `nightgarden compare --json` prints."""
+        return {
+            "before": self.before,
+            "after": self.after,
+            "side": self.side,
+            "beside": list(self.beside),
+            "families": {name: asdict(item) for name, item in self.comparison.families.items()},
+            "tests": {name: rounded(asdict(item)) for name, item in self.comparison.tests.items()},
+            "compliance": {name: rounded(asdict(item)) for name, item in self.comparison.compliance.items()},
+        }
 
 
-def _reply(item: Tokenised, seed: int, side: Side, reply: Any, tokenizer: Any) -> Reply:
-    """A line of replies.jsonl; control tokens inside a reply stay visible, a leak must be seen."""
-    return Reply(
-        prompt=item.prompt.id,
-        category=item.prompt.category,
-        seed=seed,
-        side=side,
-        prompt_ids=item.ids,
-        prompt_sha=item.sha,
-        reply_ids=reply.ids,
-        text=tokenizer.decode(list(reply.ids), skip_special_tokens=False, clean_up_tokenization_spaces=False).strip(),
-        truncated=reply.truncated,
-    )
-
-
-def require_same_ids(replies: Sequence[Reply]) -> None:
-    """Refuse replies whose two sides were not given the same token ids.
+def compare_runs(before: str, after: str, side: Side, alpha: float, root: Path) -> Compared:
+    """Compare two runs, each the folder of one or a git revision whose `data/scores` is one.
 
     Raises:
-        Refusal: names the first prompt.
+        UserError: no such folder or revision.
+        Refusal: they were not given the same ids, or one is marked invalid by an audit.
     """
-    given = {side: {(reply.prompt, reply.seed): reply for reply in replies if reply.side == side} for side in SIDES}
-    for key in sorted(given["stock"].keys() | given["adapted"].keys()):
-        shas = [
-            sha256_text(jsonl.encode(list(reply.prompt_ids)).decode()) if (reply := given[side].get(key)) else None
-            for side in SIDES
-        ]
-        if shas[0] != shas[1]:
-            raise Refusal(
-                f"prompt {key[0]}, seed {key[1]}: stock was given ids {shas[0]}, adapted {shas[1]}. Nothing was scored."
-            )
+    with ExitStack() as stack:
+        first, second = (_open(name, root, stack) for name in (before, after))
+        require_equal_ids(first, second, side)
+        scored = [[item for item in run.scored if item.side == side] for run in (first, second)]
+        return Compared(
+            before=before,
+            after=after,
+            side=side,
+            comparison=compare(scored[0], scored[1], before, alpha),
+            beside=tuple(_beside(first, second)),
+        )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rival:
-    """The champion that a candidate must also beat."""
-
-    adapter: str
-    """sha256 of its weights."""
-    scored: list[Scored]
-
-
-def champion(root: Path, candidate: str) -> Rival | None:
-    """The champion with its own scores; None where there is none, it is the candidate, or its scores are not here."""
-    if not (root / CHAMPION).is_file():
-        return None
-    pointer: Champion = jsonl.read_json(root / CHAMPION, Champion)
-    if pointer.adapter == candidate:
-        log.info("the candidate is the champion; it is compared with stock only")
-        return None
-    if not (root / pointer.scores).is_file():
-        log.warning("the champion's scores are not at %s; the candidate is compared with stock only", root / pointer.scores)
-        return None
-    scored: list[Scored] = list(jsonl.read(root / pointer.scores, Scored))
-    return Rival(adapter=pointer.adapter, scored=[item for item in scored if item.side == "adapted"])
+def _open(name: str, root: Path, stack: ExitStack) -> Past:
+    if (folder := root / name).is_dir():
+        audit.require_not_invalid(folder)
+        return runs.read(folder)
+    revision = stack.enter_context(revisions.at(root, name))
+    return runs.read_from(lambda file: revision.file(HOME / file), name)
 
 
-def write(result: Result, root: Path, against: str | None) -> None:
-    """Write replies, scores, page and report, each whole or not at all.
+def require_equal_ids(first: Past, second: Past, side: Side) -> None:
+    """Refuse two runs that were not asked the same.
 
-    Args:
-        result: what was found.
-        root: the checkout.
-        against: sha256 of the champion that the candidate was compared with. DVC may restore this report when
-            another one is in use: a verdict holds only against the champion that it names.
+    Raises:
+        Refusal: names the first prompt that differs.
     """
-    jsonl.write(root / REPLIES, result.replies)
-    jsonl.write(root / SCORES, result.scored)
-    jsonl.write_text(root / PAGE, report.page(result))
-    jsonl.write_json(root / REPORT, summary(result) | {"against": against})
+    asked = [
+        {(reply.prompt, reply.seed): reply.prompt_sha for reply in run.replies if reply.side == side} for run in (first, second)
+    ]
+    apart = sorted(key for key in asked[0].keys() | asked[1].keys() if asked[0].get(key) != asked[1].get(key))
+    if apart:
+        (prompt, seed), shas = apart[0], [str(each.get(apart[0]))[:12] for each in asked]
+        raise Refusal(
+            f"{len(apart)} of {len(asked[0].keys() | asked[1].keys())} requests differ: prompt {prompt}, seed {seed} was ids "
+            f"{shas[0]} in {first.name} and {shas[1]} in {second.name}. Evaluate both with the same prompts, seeds and template."
+        )
+
+
+def _beside(first: Past, second: Past) -> Iterator[str]:
+    for field in ("base", "weights", "adapter", "machine", "libraries", "settings"):
+        was, is_now = getattr(first.run, field), getattr(second.run, field)
+        if was != is_now and not isinstance(was, dict):
+            yield f"{field}: {was} and {is_now}"
+        elif was != is_now:
+            keys = sorted(key for key in was.keys() | is_now.keys() if was.get(key) != is_now.get(key))
+            yield from (f"{field}, {key}: {was.get(key)} and {is_now.get(key)}" for key in keys)
+
+
+def as_text(found: Compared) -> str:
+    """The comparison as a person reads it: verdicts, then every test with its denominator."""
+    lines = [f"{found.side} of {found.after} against {found.side} of {found.before}", ""]
+    lines += [f"{family}: {item.verdict}. {item.reason}" for family, item in found.comparison.families.items()]
+    lines += ["", *(f"  {told(name, test)}: {test.verdict}" for name, test in found.comparison.tests.items()), ""]
+    lines += [
+        f"  compliance, {readable(name)}: {item.before} then {item.after} of {item.of} ({item.low:+.0%} to {item.high:+.0%})"
+        for name, item in found.comparison.compliance.items()
+    ]
+    return "\n".join([*lines, *(f"also different: {sentence}" for sentence in found.beside)])

@@ -80,6 +80,8 @@ class Work:
     """Digest of the files in `CODE` as they were when the run began."""
     cache: Path
     """Folder for finished batches."""
+    libraries: dict[str, str] = field(default_factory=lambda: {name: version(name) for name in LIBRARIES})
+    """Versions of what can change a reply."""
 
 
 def adapter_digest(folder: Path) -> str:
@@ -191,7 +193,7 @@ def batch_key(side: Side, requests: Sequence[Request], work: Work) -> str:
             "sampling": [settings.max_new_tokens, settings.temperature, settings.top_p, work.stop],
             "machine": work.machine,
             "code": work.code,
-            "libraries": {name: version(name) for name in LIBRARIES},
+            "libraries": work.libraries,
         }
     )
 

@@ -5,7 +5,7 @@ Reads and writes; judges nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from nightgarden.errors import UserError
 from nightgarden.evaluation.answers import Reply, Scored
 from nightgarden.records import Prompt, Record
 
-RUN, PROMPTS, REPLIES, SCORES = "run.json", "prompts.jsonl", "replies.jsonl", "scores.jsonl"
+FILES = RUN, PROMPTS, REPLIES, SCORES = ("run.json", "prompts.jsonl", "replies.jsonl", "scores.jsonl")
 
 
 class Run(Record, frozen=True, kw_only=True):
@@ -40,10 +40,11 @@ class Run(Record, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder:
+class Past:
     """The files of one run, read."""
 
-    path: Path
+    name: str
+    """How its reader called it."""
     run: Run
     prompts: tuple[Prompt, ...]
     replies: tuple[Reply, ...]
@@ -58,18 +59,23 @@ def write(folder: Path, run: Run, prompts: Sequence[Prompt], replies: Sequence[R
     jsonl.write(folder / SCORES, scored)
 
 
-def read(folder: Path) -> Folder:
-    """The files of a run.
+def read(folder: Path) -> Past:
+    """The files of a run that lies in a folder.
 
     Raises:
         UserError: one is missing or no such file.
     """
-    if missing := [name for name in (RUN, PROMPTS, REPLIES, SCORES) if not (folder / name).is_file()]:
+    if missing := [name for name in FILES if not (folder / name).is_file()]:
         raise UserError(f"{folder} is no whole run: {', '.join(missing)} is missing. Give the folder that `evaluate` wrote.")
-    return Folder(
-        path=folder,
-        run=jsonl.read_json(folder / RUN, Run),
-        prompts=tuple(jsonl.read(folder / PROMPTS, Prompt)),
-        replies=tuple(jsonl.read(folder / REPLIES, Reply)),
-        scored=tuple(jsonl.read(folder / SCORES, Scored)),
+    return read_from(lambda name: folder / name, str(folder))
+
+
+def read_from(file: Callable[[str], Path], name: str) -> Past:
+    """The files of a run that lie wherever `file` says, such as in DVC's cache."""
+    return Past(
+        name=name,
+        run=jsonl.read_json(file(RUN), Run),
+        prompts=tuple(jsonl.read(file(PROMPTS), Prompt)),
+        replies=tuple(jsonl.read(file(REPLIES), Reply)),
+        scored=tuple(jsonl.read(file(SCORES), Scored)),
     )

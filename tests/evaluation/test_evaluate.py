@@ -10,9 +10,10 @@ import pytest
 
 from nightgarden import jsonl
 from nightgarden.errors import Refusal, UserError
-from nightgarden.evaluation import compare, prompts
+from nightgarden.evaluation import evaluate as stage
+from nightgarden.evaluation import prompts, runs
 from nightgarden.evaluation.answers import SIDES, Reply, Scored
-from nightgarden.evaluation.compare import Rival, champion, evaluate, require_same_ids
+from nightgarden.evaluation.evaluate import Rival, champion, evaluate, require_same_ids
 from nightgarden.evaluation.scorers import SCORERS, SIX
 from nightgarden.models import load, specs
 from nightgarden.params import ModelSpec, Params
@@ -20,7 +21,8 @@ from nightgarden.stage import Place, Report
 from nightgarden.templates import registry
 from tests.evaluation.planted import scored
 
-OUTPUTS = (compare.REPLIES, compare.SCORES, compare.PAGE, compare.REPORT)
+FILES = (runs.RUN, runs.PROMPTS, runs.REPLIES, runs.SCORES)
+OUTPUTS = (*(stage.SCORES / name for name in FILES), stage.PAGE, stage.REPORT)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def evaluated(workshop: Path, params: Params, tmp_path_factory: pytest.TempPathF
 
 def test_every_output_is_there_and_the_report_tells_what_it_counted(evaluated: tuple[Path, Report]) -> None:
     root, numbers = evaluated
-    report = json.loads((root / compare.REPORT).read_text())
+    report = json.loads((root / stage.REPORT).read_text())
     assert report["template"] == "agree"
     assert [witness["name"] for witness in report["witnesses"]] == ["tokenizer", "canary", "config", "card"]
     assert set(SIX) <= set(report["stock"]) == set(report["adapted"]) == set(SCORERS)
@@ -44,8 +46,8 @@ def test_every_output_is_there_and_the_report_tells_what_it_counted(evaluated: t
 
 def test_rates_can_be_counted_again_from_the_scores_on_disk(evaluated: tuple[Path, Report]) -> None:
     root, _ = evaluated
-    report = json.loads((root / compare.REPORT).read_text())
-    rows: list[Scored] = list(jsonl.read(root / compare.SCORES, Scored))
+    report = json.loads((root / stage.REPORT).read_text())
+    rows: list[Scored] = list(jsonl.read(root / stage.SCORES / runs.SCORES, Scored))
     assert len(rows) == 8
     for side in SIDES:
         for name, scorer in SCORERS.items():
@@ -57,7 +59,7 @@ def test_rates_can_be_counted_again_from_the_scores_on_disk(evaluated: tuple[Pat
 
 def test_both_sides_were_given_the_same_ids_and_the_ids_lie_beside_the_replies(evaluated: tuple[Path, Report]) -> None:
     root, _ = evaluated
-    replies: list[Reply] = list(jsonl.read(root / compare.REPLIES, Reply))
+    replies: list[Reply] = list(jsonl.read(root / stage.SCORES / runs.REPLIES, Reply))
     require_same_ids(replies)
     stock, adapted = ([r for r in replies if r.side == side] for side in SIDES)
     assert [r.prompt_ids for r in stock] == [r.prompt_ids for r in adapted]
@@ -65,7 +67,7 @@ def test_both_sides_were_given_the_same_ids_and_the_ids_lie_beside_the_replies(e
 
 
 def test_replies_to_other_ids_are_refused(evaluated: tuple[Path, Report]) -> None:
-    replies: list[Reply] = list(jsonl.read(evaluated[0] / compare.REPLIES, Reply))
+    replies: list[Reply] = list(jsonl.read(evaluated[0] / stage.SCORES / runs.REPLIES, Reply))
     other = msgspec.structs.replace(replies[-1], prompt_ids=(*replies[-1].prompt_ids, 1))
     with pytest.raises(Refusal, match=f"prompt {other.prompt}, seed 0: stock was given ids"):
         require_same_ids([*replies[:-1], other])
@@ -82,7 +84,7 @@ def test_equal_inputs_give_equal_bytes_with_the_cache_and_without(
     kept = sorted((root / ".nightgarden/generation").iterdir())
     assert len(kept) == 4, "two batches a side"
     kept[1].unlink()  # as after a kill between two batches
-    (root / compare.REPORT).unlink()
+    (root / stage.REPORT).unlink()
     evaluate(params, root, place)
     assert [(root / path).read_bytes() for path in OUTPUTS] == [(first / path).read_bytes() for path in OUTPUTS]
 
@@ -92,23 +94,23 @@ def test_replies_of_another_dtype_or_of_code_since_edited_are_never_taken_from_t
 ) -> None:
     tokenizer = load.load_tokenizer(specs.folder(params.base_spec, workshop))
     chosen = prompts.tokenise(prompts.load(workshop / prompts.FILE, 1), registry.get("smollm2"), tokenizer)
-    way = compare.Way(tokenizer=tokenizer, stop=2, cache=tmp_path)
+    way = stage.Way(tokenizer=tokenizer, stop=2, cache=tmp_path)
     short = params.evaluation.model_copy(update={"max_new_tokens": 1, "seeds": 1})
     bfloat16 = params.base_spec.model_copy(update={"dtype": "bfloat16"})
 
     def made_so_far(spec: ModelSpec) -> int:
         changed = params.model_copy(update={"evaluation": short, "models": params.models | {params.base: spec}})
-        compare.side_by_side(changed, workshop, way, chosen)
+        stage.side_by_side(changed, workshop, way, chosen)
         return len(list(tmp_path.iterdir()))
 
     assert [made_so_far(params.base_spec), made_so_far(params.base_spec)] == [2, 2], "one batch a side, made once"
     assert made_so_far(bfloat16) == 4
-    monkeypatch.setattr(compare, "source_digest", lambda parts: "edited")
+    monkeypatch.setattr(stage, "source_digest", lambda parts: "edited")
     assert made_so_far(params.base_spec) == 6
 
 
 def change_card(root: Path) -> None:
-    path = root / compare.CANDIDATE / "card.json"
+    path = root / stage.CANDIDATE / "card.json"
     card = json.loads(path.read_text())
     card["template"]["golden_ids"]["bare"][-1] += 1
     jsonl.write_json(path, card)
@@ -159,14 +161,14 @@ def test_a_witness_that_disagrees_is_named_and_nothing_is_generated(
 
 
 def test_without_an_adapter_the_next_step_is_named(root: Path, place: Place, params: Params) -> None:
-    shutil.rmtree(root / compare.CANDIDATE)
+    shutil.rmtree(root / stage.CANDIDATE)
     with pytest.raises(UserError, match="dvc repro"):
         evaluate(params, root, place)
 
 
 def test_the_champion_is_read_from_its_pointer_and_never_compared_with_itself(tmp_path: Path) -> None:
     assert champion(tmp_path, "mine") is None
-    jsonl.write_json(tmp_path / compare.CHAMPION, {"adapter": "other", "scores": "old/scores.jsonl", "folder": "old"})
+    jsonl.write_json(tmp_path / stage.CHAMPION, {"adapter": "other", "scores": "old/scores.jsonl", "folder": "old"})
     assert champion(tmp_path, "mine") is None, "its scores are not on disk"
     jsonl.write(tmp_path / "old/scores.jsonl", [scored("p", "stock"), scored("p", "adapted")])
     assert champion(tmp_path, "mine") == Rival(adapter="other", scored=[scored("p", "adapted")])
