@@ -118,13 +118,14 @@ def _print(value: Any, as_json: bool) -> None:
         print(f"{key}: {json.dumps(item) if isinstance(item, dict | list) else item}")
 
 
-def _answer(ask: Callable[[Params, Path], Any], tell: Callable[[Any], str]) -> None:
-    """Print what a question about this checkout is answered with."""
+def _answer(ask: Callable[[Params, Path], Any], tell: Callable[[Any], str]) -> Any:
+    """Print what a question about this checkout is answered with, and hand it on."""
     try:
         found = ask(params_module.load(), Path.cwd())
     except (UserError, Refusal) as error:
         _leave(error)
     print(tell(found))
+    return found
 
 
 @app.command()
@@ -306,6 +307,48 @@ def template_inspect(path: Path, as_json: AsJson = False) -> None:
         _print(describe(path), as_json)
     except UserError as error:
         _leave(error)
+
+
+@template_app.command("treatment")
+def template_treatment(as_json: AsJson = False) -> None:
+    """What a template error looks like here: eight prompts under the right template and under wrong ones, scored alike."""
+    from nightgarden.evaluation import treatment
+
+    state = here().state
+
+    def ask(params: Params, root: Path) -> list[treatment.Row]:
+        return treatment.run(params, root, state / "generation")
+
+    _answer(ask, _json if as_json else treatment.as_text)
+
+
+@app.command()
+def compare(
+    run1: Annotated[str, typer.Argument(help="A run's folder, or a git revision.")],
+    run2: Annotated[str, typer.Argument(help="A git revision, `workspace`, or a run's folder.")] = "workspace",
+    stock: Annotated[bool, typer.Option("--stock", help="Compare the stock sides.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Any two evaluations with the same token ids, prompt by prompt."""
+    from nightgarden.evaluation import compare as question
+
+    def ask(params: Params, root: Path) -> question.Compared:
+        return question.compare_runs(run1, run2, "stock" if stock else "adapted", params.evaluation.alpha, root)
+
+    _answer(ask, (lambda found: _json(found.as_dict())) if as_json else question.as_text)
+
+
+@app.command()
+def audit(folder: Path, as_json: AsJson = False) -> None:
+    """Whether past evaluations were made under the right template; ends with 3 if one was not."""
+    from nightgarden.evaluation import audit as question
+
+    def tell(found: list[question.Audit]) -> str:
+        return _json(found) if as_json else question.as_text(found)
+
+    found = _answer(lambda params, root: question.audit(folder, params, root), tell)
+    if invalid := [item.run for item in found if item.verdict == "invalid"]:
+        _leave(Refusal(f"{len(invalid)} of {len(found)} runs mean nothing: {', '.join(invalid)}. Evaluate them again."))
 
 
 @tracking_app.command("init")

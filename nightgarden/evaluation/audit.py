@@ -149,3 +149,11 @@ def require_not_invalid(folder: Path) -> None:
     found: Audit = jsonl.read_json(folder / MARK, Audit)
     if found.verdict == "invalid":
         raise Refusal(f"{folder} was found invalid: {'; '.join(found.reasons)}. Evaluate again; its numbers mean nothing.")
+
+
+def as_text(audits: Sequence[Audit]) -> str:
+    """One line a run, then its reasons."""
+    lines = []
+    for item in audits:
+        lines += [f"{item.verdict:10} {item.run}", *(f"{'':10} {reason}" for reason in item.reasons)]
+    return "\n".join(lines)
