@@ -241,6 +241,8 @@ class Evaluation(Section):
     """Longer replies fail the length check."""
     alpha: float = Field(gt=0, lt=1)
     """Level of intervals and of the paired tests."""
+    first_tokens: int = Field(ge=0)
+    """Prompts whose beginnings are crossed between the sides, 20 more replies each and seed; 0 leaves that panel out."""
 
 
 class Window(Section):

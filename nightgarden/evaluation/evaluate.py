@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from nightgarden.templates.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from nightgarden.evaluation import generate
+    from nightgarden.evaluation.first_tokens import FirstTokens
     from nightgarden.stage import Place, Report
 
 log = logging.getLogger(__name__)
@@ -77,15 +78,20 @@ def evaluate(params: Params, root: Path, place: Place) -> Report:
     chosen = prompts.tokenise(prompts.load(root / prompts.FILE, params.evaluation.prompts), template, tokenizer)
     stop = tokenizer.convert_tokens_to_ids(template.stop)
     way = Way(tokenizer=tokenizer, stop=stop, cache=place.state / "generation")
-    replies, work = side_by_side(params, root, way, chosen)
+    sides, work = open_sides(params, root, way, chosen)
+    replies = side_by_side(sides, work, tokenizer, chosen)
     generated = place.clock()
+    panel = crossed(sides, work, tokenizer, chosen, replies) if params.evaluation.first_tokens else None
+    studied = place.clock()
     rival = champion(root, str(card.get("adapter")))
     result = judge(seal, params.evaluation, [item.prompt for item in chosen], replies, rival.scored if rival else None)
+    result = replace(result, first_tokens=panel)
     write(result, identity(params, seal, fingerprint(template, tokenizer), card, work), root, rival.adapter if rival else None)
     log.info("%s: %s", result.promotion.verdict, result.promotion.reason)
     return flat(result) | {
         "time_generate_s": (generated - started).total_seconds(),
-        "time_score_s": (place.clock() - generated).total_seconds(),
+        "time_first_tokens_s": (studied - generated).total_seconds(),
+        "time_score_s": (place.clock() - studied).total_seconds(),
     }
 
 
@@ -99,19 +105,17 @@ class Way:
     cache: Path
 
 
-def side_by_side(params: Params, root: Path, way: Way, chosen: Sequence[Tokenised]) -> tuple[list[Reply], generate.Work]:
-    """Replies of both sides to the same ids, the sides proven apart before and after; and what identifies them.
+def open_sides(params: Params, root: Path, way: Way, chosen: Sequence[Tokenised]) -> tuple[generate.Sides, generate.Work]:
+    """Both sides, proven apart, and how their replies are made.
 
     Raises:
-        Refusal: the sides are not two, or were not given the same ids.
+        Refusal: the sides are not two.
     """
     from nightgarden.evaluation import generate
 
     code = source_digest(generate.CODE)  # before the seconds of loading, in which a file may be edited
-    asked = [(item, seed) for item in chosen for seed in range(params.evaluation.seeds)]
-    requests = [generate.Request(prompt_ids=item.ids, seed=seed) for item, seed in asked]
     sides = generate.load_sides(params.base_spec, root, root / CANDIDATE, chosen[0].ids)
-    work = generate.Work(
+    return sides, generate.Work(
         settings=params.evaluation,
         stop=way.stop,
         base=specs.weights_digest(specs.folder(params.base_spec, root)),
@@ -121,13 +125,36 @@ def side_by_side(params: Params, root: Path, way: Way, chosen: Sequence[Tokenise
         code=code,
         cache=way.cache,
     )
+
+
+def side_by_side(sides: generate.Sides, work: generate.Work, tokenizer: Any, chosen: Sequence[Tokenised]) -> list[Reply]:
+    """Replies of both sides to the same ids, the sides proven apart once more behind them.
+
+    Raises:
+        Refusal: the sides are no longer two, or were not given the same ids.
+    """
+    from nightgarden.evaluation import generate
+
+    asked = [(item, seed) for item in chosen for seed in range(work.settings.seeds)]
+    requests = [generate.Request(prompt_ids=item.ids, seed=seed) for item, seed in asked]
     made: list[Reply] = []
     for side in SIDES:
         for (item, seed), reply in zip(asked, generate.replies(sides, side, requests, work), strict=True):
-            made.append(_reply(item, seed, side, reply, way.tokenizer))
+            made.append(_reply(item, seed, side, reply, tokenizer))
     sides.require_two()
     require_same_ids(made)
-    return made, work
+    return made
+
+
+def crossed(
+    sides: generate.Sides, work: generate.Work, tokenizer: Any, chosen: Sequence[Tokenised], replies: Sequence[Reply]
+) -> FirstTokens:
+    """The panel of first tokens over as many prompts as the settings ask for, balanced over the categories."""
+    from nightgarden.evaluation import first_tokens
+
+    few = prompts.choose([item.prompt for item in chosen], min(work.settings.first_tokens, len(chosen)))
+    by_id = {prompt.id: prompt for prompt in few}
+    return first_tokens.study(sides, work, [reply for reply in replies if reply.prompt in by_id], by_id, tokenizer)
 
 
 def _reply(item: Tokenised, seed: int, side: Side, reply: Any, tokenizer: Any) -> Reply:

@@ -18,6 +18,7 @@ from nightgarden.records import Prompt
 from nightgarden.templates.passport import Passport
 
 if TYPE_CHECKING:
+    from nightgarden.evaluation.first_tokens import FirstTokens
     from nightgarden.stage import Report
 
 DECIMALS = 6
@@ -39,6 +40,8 @@ class Result:
     """Adapted against the champion, where there is one."""
     barbell: Barbell
     promotion: Promotion
+    first_tokens: FirstTokens | None = None
+    """None where the settings do not ask for it."""
 
     def void(self, side: Side) -> int:
         """Number of void replies of a side."""
@@ -100,6 +103,7 @@ def summary(result: Result) -> dict[str, Any]:
         "compliance": {name: rounded(asdict(item)) for name, item in result.comparison.compliance.items()},
         "champion": None if result.champion is None else {name: asdict(item) for name, item in result.champion.families.items()},
         "barbell": rounded(msgspec.to_builtins(result.barbell)),
+        "first_tokens": rounded(msgspec.to_builtins(result.first_tokens)),
         "prompts": len(result.prompts),
         "seeds": result.settings.seeds,
         "promote": msgspec.to_builtins(result.promotion),
@@ -110,6 +114,8 @@ def rounded(value: Any) -> Any:
     """The same value with its floats to six decimals: what a reader and DVC's metrics diff need."""
     if isinstance(value, dict):
         return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
     return round(value, DECIMALS) if isinstance(value, float) else value
 
 

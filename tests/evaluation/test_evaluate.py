@@ -100,7 +100,7 @@ def test_replies_of_another_dtype_or_of_code_since_edited_are_never_taken_from_t
 
     def made_so_far(spec: ModelSpec) -> int:
         changed = params.model_copy(update={"evaluation": short, "models": params.models | {params.base: spec}})
-        stage.side_by_side(changed, workshop, way, chosen)
+        stage.side_by_side(*stage.open_sides(changed, workshop, way, chosen), tokenizer, chosen)
         return len(list(tmp_path.iterdir()))
 
     assert [made_so_far(params.base_spec), made_so_far(params.base_spec)] == [2, 2], "one batch a side, made once"
@@ -173,3 +173,20 @@ def test_the_champion_is_read_from_its_pointer_and_never_compared_with_itself(tm
     jsonl.write(tmp_path / "old/scores.jsonl", [scored("p", "stock"), scored("p", "adapted")])
     assert champion(tmp_path, "mine") == Rival(adapter="other", scored=[scored("p", "adapted")])
     assert champion(tmp_path, "other") is None
+
+
+def test_the_panel_of_first_tokens_crosses_every_reply_and_its_effects_add_up(
+    root: Path, place: Place, params: Params, evaluated: tuple[Path, Report]
+) -> None:
+    asked = params.evaluation.model_copy(update={"first_tokens": 4})
+    numbers = evaluate(params.model_copy(update={"evaluation": asked}), root, place)
+    assert numbers["time_first_tokens_s"] > 0
+    found = json.loads((root / stage.REPORT).read_text())["first_tokens"]
+    assert (found["prompts"], [point["k"] for point in found["crossover"]["points"]]) == (4, [1, 3])
+    total = found["crossover"]["total"]["value"]
+    for point in found["crossover"]["points"]:
+        assert point["beginning"]["value"] + point["rest"]["value"] == pytest.approx(total, abs=3e-6)
+    assert found["crossover"]["verdict"] in {"decide", "do not decide", "cannot tell"}
+    curve = found["divergence"]["adapted"]
+    assert len(curve["nats"]) == len(curve["replies"]) <= 5 and curve["first_share"] == 1
+    assert (root / stage.SCORES / runs.REPLIES).read_bytes() == (evaluated[0] / stage.SCORES / runs.REPLIES).read_bytes()
