@@ -89,15 +89,15 @@ def main() -> int:
         made_rows.write(path, rows)
         size = path.stat().st_size / 1e6
         best = compared(path, 1 if options.quick else RUNS)
+        print(f"{rows} rows, {size:.0f} MB; load {os.getloadavg()[0]:.1f}\n")
+        print(f"{'contender':36} {'CPU s':>8} {'rows/CPU s':>11} {'MB/CPU s':>9} {'peak MB':>8}")
+        for name, told in best.items():
+            cpu = told["cpu_s"]
+            print(f"{name:36} {cpu:8.2f} {rows / cpu:11,.0f} {size / cpu:9.1f} {told['peak_mb']:8.0f}", flush=True)
+        if why := disagreement(best):
+            print(why, file=sys.stderr)
+            return 1
         memory = {"peak_mb_1m": None, "peak_mb_1m_duplicate": None} if options.quick else peaks(Path(folder))
-    print(f"{rows} rows, {size:.0f} MB; load {os.getloadavg()[0]:.1f}\n")
-    print(f"{'contender':36} {'CPU s':>8} {'rows/CPU s':>11} {'MB/CPU s':>9} {'peak MB':>8}")
-    for name, told in best.items():
-        cpu = told["cpu_s"]
-        print(f"{name:36} {cpu:8.2f} {rows / cpu:11,.0f} {size / cpu:9.1f} {told['peak_mb']:8.0f}")
-    if why := disagreement(best):
-        print(why, file=sys.stderr)
-        return 1
     seconds = {name: told["cpu_s"] for name, told in best.items()}
     numbers = ratios(seconds, "ours: annotate and decide") | {
         f"from_raw_{name}": ratio for name, ratio in ratios(seconds, "ours: from the raw rows").items()

@@ -3,7 +3,8 @@
 Two ways to find whom to compare with; both then compare in full. Up to EXACT_ROWS rows no pair is missed:
 a pair at or above the threshold must share a gram among the rarest few of both rows (prefix filtering,
 Bayardo et al. 2007). Above, MinHash signatures are banded (Broder 1997; Leskovec et al. 2020, ch. 3), with
-the signatures on disk: a pair at the threshold of 0.6 is missed 1 time in 80, one at 0.8 never in practice.
+the bands on disk: a pair at the threshold of 0.6 is missed 1 time in 80, one at 0.8 never in practice. One byte of
+each value of the signatures stays in memory (Li and König 2010), by which pairs that are far from alike are passed over.
 Knows nothing of what becomes of a copy.
 """
 
@@ -27,6 +28,8 @@ EXACT_ROWS = 20_000
 """Rows up to which every pair is found: 20,000 rows of 165 grams take 0.6 GB."""
 NUM_BANDS, BAND_ROWS = 32, 4
 """A pair of similarity s shares a band with probability 1 - (1 - s^4)^32."""
+MARGIN = 0.2
+"""How far an estimate may lie below the threshold before a pair is passed over; that of a copy does 3 times in a million."""
 SEED = 20260907
 CHUNK = 1000
 """Rows whose signatures are made together."""
@@ -126,7 +129,7 @@ class Banded:
 
     def __init__(self, rows: Rows, n: int, threshold: float) -> None:
         self._n, self._threshold, self._source = n, threshold, rows
-        self._buckets = _buckets(rows, n)
+        self._buckets, self._signatures = _signed(rows, n)
         self._seen: dict[int, list[int]] = defaultdict(list)
         self._grams = lru_cache(maxsize=4096)(self._read)
 
@@ -135,7 +138,11 @@ class Banded:
 
     def twin(self, place: int) -> Twin | None:
         """See `Near.twin`."""
-        candidates = sorted({other for bucket in self._buckets.of(place) for other in self._seen[bucket]})
+        met = sorted({other for bucket in self._buckets.of(place) for other in self._seen[bucket]})
+        if not met:
+            return None
+        estimates = (self._signatures[met] == self._signatures[place]).mean(axis=1)
+        candidates = [other for other, estimate in zip(met, estimates, strict=True) if estimate >= self._threshold - MARGIN]
         if not candidates:
             return None
         own = self._grams(place)
@@ -165,16 +172,25 @@ class _Buckets:
         return map(int, self._buckets[start:end])
 
 
-def _buckets(rows: Rows, n: int) -> _Buckets:
-    """Rows whose signatures agree in a band, by band; the bands' hashes lie in a file without a name."""
+def _signed(rows: Rows, n: int) -> tuple[_Buckets, npt.NDArray[np.uint8]]:
+    """Rows whose signatures agree in a band, by band, and a byte of each value of the signatures.
+
+    The bands' hashes lie in a file without a name. (N, NUM_BANDS * BAND_ROWS)
+    """
+    bytes_of = np.zeros((len(rows), NUM_BANDS * BAND_ROWS), np.uint8)
     with tempfile.TemporaryFile() as file:
+        start = 0
         for some in _in_lists((list(grams(row, n)) for row in rows), CHUNK):
-            file.write(_bands(some).tobytes())
+            signatures = _signatures(some)
+            file.write(_bands(some, signatures).tobytes())
+            bytes_of[start : start + len(some)] = signatures.astype(np.uint8)
+            start += len(some)
         file.flush()
         shape = (len(rows), NUM_BANDS)
         hashes = np.memmap(file, dtype=np.uint64, mode="r", shape=shape) if len(rows) else np.empty(shape, np.uint64)
         found = [_shared(np.ascontiguousarray(hashes[:, band]), band * len(rows)) for band in range(NUM_BANDS)]
-    return _Buckets(np.concatenate([places for places, _ in found]), np.concatenate([buckets for _, buckets in found]))
+    places, buckets = (np.concatenate(column) for column in zip(*found, strict=True))
+    return _Buckets(places, buckets), bytes_of
 
 
 def _in_lists(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -183,15 +199,20 @@ def _in_lists(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield some
 
 
-def _bands(rows: list[list[Gram]]) -> npt.NDArray[np.uint64]:
-    """A 64-bit hash of each band of each row's signature; zeros for a row without grams, which `_shared` passes over."""
+def _signatures(rows: list[list[Gram]]) -> npt.NDArray[np.uint64]:
+    """MinHash values of each row. (len(rows), NUM_BANDS * BAND_ROWS)"""
     from rensa import RMinHash
 
     matrix = RMinHash.digest_matrix_from_token_hash_sets([own or [0] for own in rows], NUM_BANDS * BAND_ROWS, SEED)
-    signatures = np.array(matrix.to_rows(), dtype=np.uint64).reshape(len(rows), NUM_BANDS, BAND_ROWS)
+    return np.array(matrix.to_rows(), dtype=np.uint64)
+
+
+def _bands(rows: list[list[Gram]], signatures: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """A 64-bit hash of each band of each row's signature; zeros for a row without grams, which `_shared` passes over."""
+    banded = signatures.reshape(len(rows), NUM_BANDS, BAND_ROWS)
     hashes = np.full((len(rows), NUM_BANDS), 0xCBF29CE484222325, dtype=np.uint64)
     for place in range(BAND_ROWS):
-        hashes = (hashes ^ signatures[:, :, place]) * np.uint64(0x9E3779B97F4A7C15)
+        hashes = (hashes ^ banded[:, :, place]) * np.uint64(0x9E3779B97F4A7C15)
         hashes ^= hashes >> np.uint64(29)
     hashes |= np.uint64(1)
     hashes[[not own for own in rows]] = 0

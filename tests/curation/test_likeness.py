@@ -197,3 +197,14 @@ def test_prompts_of_another_evaluation_are_compared_with_too(tmp_path: Path) -> 
     write_lines(tmp_path / "data/contamination/other.jsonl", [{"text": asked}])
     with pytest.raises(UserError, match="every line needs `id` and `messages`, or `key` and `prompt`"):
         read_prompts(tmp_path)
+
+
+def test_the_bytes_of_two_signatures_agree_about_as_often_as_the_rows_are_alike() -> None:
+    chance = random.Random(7)
+    base = [f"w{number}" for number in range(200)]
+    for share in (0.0, 0.3, 0.6, 0.9):
+        other = [word if chance.random() < share else f"x{number}" for number, word in enumerate(base)]
+        rows = [example(" ".join(text), ask="?") for text in (base, other)]
+        _, signed = likeness._signed(rows, 1)
+        exact = likeness.similarity(likeness.grams(rows[0], 1), likeness.grams(rows[1], 1))
+        assert abs(float((signed[0] == signed[1]).mean()) - exact) < likeness.MARGIN
