@@ -1,0 +1,81 @@
+"""Mistral tokenizers made from a vocabulary of mistral-common's, whole or cut down, as transformers holds them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+FAMILIES = ("mistral_v3", "mistral_v7_tekken")
+CONFIG = {
+    "mistral_v3": {
+        "model_type": "mistral",
+        "num_hidden_layers": 32,
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "vocab_size": 32768,
+        "rope_theta": 1e6,
+    },
+    "mistral_v7_tekken": {
+        "model_type": "mistral",
+        "num_hidden_layers": 40,
+        "hidden_size": 5120,
+        "intermediate_size": 32768,
+        "vocab_size": 131072,
+        "rope_theta": 1e8,
+    },
+}
+LETTER = bytes_to_unicode()
+
+
+def tokenizer(vocabulary: dict[str, Any]) -> Tokenizer:
+    """A tokenizer of a vocabulary as `oracle.py` writes it."""
+    tekken = vocabulary["pattern"] is not None
+    pieces = {_piece(text, tekken): number for text, number in vocabulary["pieces"]}
+    merges = [pair for piece in pieces if not _is_byte(piece) or tekken for pair in _pairs(piece, pieces)]
+    model = models.BPE(
+        vocab=pieces | vocabulary["control"] | vocabulary["added"],
+        merges=merges,
+        unk_token="<unk>",
+        fuse_unk=not tekken,
+        byte_fallback=not tekken,
+        ignore_merges=tekken,
+    )
+    made = Tokenizer(model)
+    if tekken:
+        cut = pre_tokenizers.Split(Regex(vocabulary["pattern"]), behavior="isolated")
+        made.pre_tokenizer = pre_tokenizers.Sequence([cut, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+        made.decoder = decoders.ByteLevel()
+    else:
+        made.normalizer = normalizers.Replace(" ", "▁")
+        made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+        made.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    made.add_special_tokens(list(vocabulary["control"]))
+    made.add_tokens([AddedToken(token, normalized=False, special=False) for token in vocabulary["added"]])
+    return made
+
+
+def _piece(text: str, tekken: bool) -> str:
+    return "".join(LETTER[byte] for byte in bytes.fromhex(text)) if tekken else text
+
+
+def _is_byte(piece: str) -> bool:
+    return len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">")
+
+
+def _pairs(piece: str, pieces: dict[str, int]) -> list[tuple[str, str]]:
+    cuts = ((piece[:place], piece[place:]) for place in range(1, len(piece)))
+    return [(left, right) for left, right in cuts if left in pieces and right in pieces]
+
+
+def folder(path: Path, family: str, vocabulary: dict[str, Any], chat_template: str | None = None) -> Path:
+    """A model's folder without weights: the family's config and the vocabulary's tokenizer."""
+    path.mkdir(parents=True, exist_ok=True)
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer(vocabulary), bos_token="<s>", eos_token="</s>", unk_token="<unk>", chat_template=chat_template
+    )
+    fast.save_pretrained(path)
+    (path / "config.json").write_text(json.dumps(CONFIG[family]))
+    return path
