@@ -9,24 +9,6 @@ from transformers import PreTrainedTokenizerFast
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 FAMILIES = ("mistral_v3", "mistral_v7_tekken")
-CONFIG = {
-    "mistral_v3": {
-        "model_type": "mistral",
-        "num_hidden_layers": 32,
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "vocab_size": 32768,
-        "rope_theta": 1e6,
-    },
-    "mistral_v7_tekken": {
-        "model_type": "mistral",
-        "num_hidden_layers": 40,
-        "hidden_size": 5120,
-        "intermediate_size": 32768,
-        "vocab_size": 131072,
-        "rope_theta": 1e8,
-    },
-}
 LETTER = bytes_to_unicode()
 
 
@@ -70,12 +52,12 @@ def _pairs(piece: str, pieces: dict[str, int]) -> list[tuple[str, str]]:
     return [(left, right) for left, right in cuts if left in pieces and right in pieces]
 
 
-def folder(path: Path, family: str, vocabulary: dict[str, Any], chat_template: str | None = None) -> Path:
-    """A model's folder without weights: the family's config and the vocabulary's tokenizer."""
+def folder(path: Path, vocabulary: dict[str, Any], config: dict[str, Any], chat_template: str) -> Path:
+    """A model's folder without weights."""
     path.mkdir(parents=True, exist_ok=True)
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer(vocabulary), bos_token="<s>", eos_token="</s>", unk_token="<unk>", chat_template=chat_template
     )
     fast.save_pretrained(path)
-    (path / "config.json").write_text(json.dumps(CONFIG[family]))
+    (path / "config.json").write_text(json.dumps(config))
     return path

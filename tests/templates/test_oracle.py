@@ -19,7 +19,7 @@ from nightgarden.templates import registry
 from nightgarden.templates.passport import inspect
 from tests.templates import mistral
 from tests.templates.chats import Chat, varied
-from tests.templates.conftest import V3_STOCK, V7_STOCK
+from tests.templates.known import V3_CONFIG, V3_STOCK, V7_CONFIG, V7_STOCK
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".oracle/bin/python"
@@ -27,7 +27,7 @@ GOLDEN = Path(__file__).parent / "golden_mistral.json"
 COUNT = 200
 SHORT = 240
 """Characters; of the chats that are no longer, every third is kept in GOLDEN."""
-STOCK = {"mistral_v3": V3_STOCK, "mistral_v7_tekken": V7_STOCK}
+STOCK = {"mistral_v3": (V3_CONFIG, V3_STOCK), "mistral_v7_tekken": (V7_CONFIG, V7_STOCK)}
 Folders = dict[str, Path]
 
 
@@ -67,7 +67,7 @@ def golden() -> dict[str, Any]:
 def small(golden: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Folders:
     """Model folders whose tokenizers hold only the pieces of the golden chats."""
     home = tmp_path_factory.mktemp("small")
-    return {f: mistral.folder(home / f, f, golden[f]["vocabulary"], STOCK[f]) for f in mistral.FAMILIES}
+    return {f: mistral.folder(home / f, golden[f]["vocabulary"], *STOCK[f]) for f in mistral.FAMILIES}
 
 
 @pytest.mark.parametrize("family", mistral.FAMILIES)
@@ -107,7 +107,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Folders:
     for family in mistral.FAMILIES:
         (home / family).mkdir()
         ask("vocabulary", family, str(home / family))
-        mistral.folder(home / family, family, json.loads((home / family / "vocabulary.json").read_text()), STOCK[family])
+        mistral.folder(home / family, json.loads((home / family / "vocabulary.json").read_text()), *STOCK[family])
     return {family: home / family for family in mistral.FAMILIES}
 
 
