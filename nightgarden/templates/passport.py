@@ -191,7 +191,7 @@ def _hear_canary(tokenizer: Any, family: Family | None, chosen: ChatTemplate | N
         says: Verdict = "refused" if faults else "unverified"
         return Witness(name="canary", says=says, why="; ".join([f"template {chosen.name}: {seen}", *faults]))
     if seen.text != family.canary:
-        faults.append(f"template {chosen.name} {_apart(seen.text, family.canary)} in family {family.name}")
+        faults.append(f"template {chosen.name} ({seen}) {_apart(seen.text, family.canary)} in family {family.name}")
     if seen.adds_text:
         faults.append(f"template {chosen.name} brings a default system text of its own")
     if own is not None and own.text != family.canary:

@@ -46,7 +46,7 @@ def test_a_template_changed_by_one_space_is_refused_by_name(model_folder: Make, 
     spaced = replace(SMOLLM2, text=SMOLLM2.text.replace("'<|im_start|>assistant\\n'", "'<|im_start|>assistant \\n'"))
     passport = inspect(model_folder("smollm2"), card, spaced)
     assert against(passport) == ["canary", "card"]
-    with pytest.raises(Refusal, match=r"canary: template smollm2 renders .*card: trained with another template"):
+    with pytest.raises(Refusal, match=r"canary: template smollm2 .* renders .*card: trained with another template"):
         require(passport)
 
 
