@@ -200,6 +200,11 @@ def tokenizer(base_model: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
+def model(params: Params, repository: Path) -> Any:
+    return load.load_model(params.base_spec, repository)
+
+
+@pytest.fixture(scope="module")
 def asked(repository: Path) -> list[prompts.Prompt]:
     return prompts.load(repository / prompts.FILE)[::5]
 
@@ -213,20 +218,18 @@ def ids_of(template: ChatTemplate, tokenizer: Any, chosen: list[prompts.Prompt])
 class TestWithoutTheGuards:
     """The disaster itself: what the model would have been sent, and what it would have said."""
 
-    def test_inst_is_spelt_out_and_some_replies_are_empty(
-        self, params: Params, repository: Path, tokenizer: Any, asked: list[prompts.Prompt]
-    ) -> None:
-        model = load.load_model(params.base_spec, repository)
-        sent = ids_of(edited("inst"), tokenizer, asked)
+    def test_inst_is_spelt_out_and_some_replies_are_empty(self, model: Any, tokenizer: Any, asked: list[prompts.Prompt]) -> None:
+        sent, right = (ids_of(template, tokenizer, asked) for template in (edited("inst"), SMOLLM2))
         assert not any(START in ids or STOP in ids for ids in sent), "nothing tells the model who speaks"
-        right = ids_of(SMOLLM2, tokenizer, asked)
-        first = {name: [next_id(model, ids) for ids in made] for name, made in (("right", right), ("wrong", sent))}
-        assert STOP not in first["right"]
-        assert STOP in first["wrong"], "an empty reply, which every style score would call perfect"
-        assert tokenizer.decode(ids_of(edited("no prompt"), tokenizer, asked)[0]).endswith("<|im_end|>\n")
-        assert [next_id(model, ids) for ids in ids_of(edited("no prompt"), tokenizer, asked)] == [START] * len(asked), (
-            "without a generation prompt every reply begins with the header that should have been given"
-        )
+        assert [next_id(model, ids) for ids in right].count(STOP) == 0
+        assert [next_id(model, ids) for ids in sent].count(STOP) > 0, "an empty reply, which every style score calls perfect"
+
+    def test_without_a_generation_prompt_every_reply_begins_with_its_header(
+        self, model: Any, tokenizer: Any, asked: list[prompts.Prompt]
+    ) -> None:
+        sent, right = (ids_of(template, tokenizer, asked) for template in (edited("no prompt"), SMOLLM2))
+        assert {next_id(model, ids) for ids in sent} == {START}
+        assert START not in {next_id(model, ids) for ids in right}
 
     def test_begin_of_text_stands_twice(self, tokenizer: Any, asked: list[prompts.Prompt]) -> None:
         assert all(ids[:2] == [START, START] for ids in ids_of(edited("twice"), tokenizer, asked))

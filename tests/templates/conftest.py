@@ -1,5 +1,6 @@
 """Small model folders with the control ids, configs and native templates of real families."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from nightgarden.models import specs
 from nightgarden.models.load import load_tokenizer
-from tests.templates import folders
+from tests.templates import folders, mistral
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,3 +35,16 @@ def model_folder(tmp_path: Path) -> Callable[[str], Path]:
 def smollm2() -> Any:
     """The embedded model's tokenizer."""
     return load_tokenizer(ROOT / specs.EMBEDDED_LM)
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> mistral.Folders:
+    """Model folders with mistral-common's whole vocabularies."""
+    assert mistral.PYTHON.is_file(), "the oracle's environment is missing; run `make test-oracle`"
+    home = tmp_path_factory.mktemp("whole")
+    for family in mistral.FAMILIES:
+        (home / family).mkdir()
+        mistral.ask("vocabulary", family, str(home / family))
+        vocabulary = json.loads((home / family / "vocabulary.json").read_text())
+        mistral.folder(home / family, vocabulary, *mistral.STOCK[family])
+    return {family: home / family for family in mistral.FAMILIES}

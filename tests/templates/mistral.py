@@ -1,6 +1,8 @@
-"""Mistral tokenizers made from a vocabulary of mistral-common's, whole or cut down, as transformers holds them."""
+"""The oracle asked, and Mistral tokenizers made from its vocabularies, whole or cut down, as transformers holds them."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,24 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from transformers import PreTrainedTokenizerFast
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+from tests.templates.known import V3_CONFIG, V3_STOCK, V7_CONFIG, V7_STOCK
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".oracle/bin/python"
+SITE = ROOT / ".oracle/lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
 FAMILIES = ("mistral_v3", "mistral_v7_tekken")
+STOCK = {"mistral_v3": (V3_CONFIG, V3_STOCK), "mistral_v7_tekken": (V7_CONFIG, V7_STOCK)}
+"""Config and native template."""
+Folders = dict[str, Path]
+"""A model's folder by family."""
 LETTER = bytes_to_unicode()
+
+
+def ask(act: str, *words: str, lines: list[dict[str, Any]] | None = None) -> str:
+    """What the oracle answers."""
+    command = [PYTHON, Path(__file__).parent / "oracle.py", act, *words]
+    given = "\n".join(map(json.dumps, lines or []))
+    return subprocess.run(command, input=given, capture_output=True, text=True, check=True).stdout
 
 
 def tokenizer(vocabulary: dict[str, Any]) -> Tokenizer:

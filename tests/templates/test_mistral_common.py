@@ -20,11 +20,9 @@ from nightgarden.models.load import load_tokenizer
 from nightgarden.templates import registry
 from nightgarden.templates.fingerprint import fingerprint
 from tests.templates import folders
+from tests.templates.mistral import ROOT, SITE, Folders
 from tests.templates.standin import mistral_common
-from tests.templates.test_oracle import ROOT, Folders, whole
 
-__all__ = ["whole"]
-SITE = ROOT / ".oracle/lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
 ASK = """
 import json, logging, sys
 from pathlib import Path

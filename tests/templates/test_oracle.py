@@ -6,7 +6,6 @@ default suite needs no mistral-common. The tests marked `oracle` ask it for all 
 
 import json
 import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,23 +18,12 @@ from nightgarden.templates import registry
 from nightgarden.templates.passport import inspect
 from tests.templates import mistral
 from tests.templates.chats import Chat, varied
-from tests.templates.known import V3_CONFIG, V3_STOCK, V7_CONFIG, V7_STOCK
+from tests.templates.mistral import Folders, ask
 
-ROOT = Path(__file__).parents[2]
-PYTHON = ROOT / ".oracle/bin/python"
 GOLDEN = Path(__file__).parent / "golden_mistral.json"
 COUNT = 200
 SHORT = 240
 """Characters; of the chats that are no longer, every third is kept in GOLDEN."""
-STOCK = {"mistral_v3": (V3_CONFIG, V3_STOCK), "mistral_v7_tekken": (V7_CONFIG, V7_STOCK)}
-Folders = dict[str, Path]
-
-
-def ask(act: str, *words: str, lines: list[dict[str, Any]] | None = None) -> str:
-    """What the oracle answers."""
-    command = [PYTHON, Path(__file__).parent / "oracle.py", act, *words]
-    given = "\n".join(map(json.dumps, lines or []))
-    return subprocess.run(command, input=given, capture_output=True, text=True, check=True).stdout
 
 
 def forms(chats: list[Chat]) -> list[tuple[Chat, tuple[Turn, ...]]]:
@@ -67,7 +55,7 @@ def golden() -> dict[str, Any]:
 def small(golden: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Folders:
     """Model folders whose tokenizers hold only the pieces of the golden chats."""
     home = tmp_path_factory.mktemp("small")
-    return {f: mistral.folder(home / f, golden[f]["vocabulary"], *STOCK[f]) for f in mistral.FAMILIES}
+    return {f: mistral.folder(home / f, golden[f]["vocabulary"], *mistral.STOCK[f]) for f in mistral.FAMILIES}
 
 
 @pytest.mark.parametrize("family", mistral.FAMILIES)
@@ -97,18 +85,6 @@ def test_one_space_more_is_seen_by_the_golden_chats(family: str, golden: dict[st
     assert len(kept) > 20
     for chat in kept:
         assert registry.encode(spaced, tokenizer, chat["turns"], generation_prompt=True).ids != chat["ids"]
-
-
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    """Model folders with mistral-common's whole vocabularies."""
-    assert PYTHON.is_file(), "the oracle's environment is missing; run `make test-oracle`"
-    home = tmp_path_factory.mktemp("whole")
-    for family in mistral.FAMILIES:
-        (home / family).mkdir()
-        ask("vocabulary", family, str(home / family))
-        mistral.folder(home / family, json.loads((home / family / "vocabulary.json").read_text()), *STOCK[family])
-    return {family: home / family for family in mistral.FAMILIES}
 
 
 @pytest.mark.oracle
