@@ -55,6 +55,9 @@ test-public: setup  ## The tests that need the public data ($NIGHTGARDEN_PUBLIC_
 	@test -d "$${NIGHTGARDEN_PUBLIC_DATA:-}" || { echo "NIGHTGARDEN_PUBLIC_DATA must name the folder with the public data"; exit 2; }
 	$(PYTHON) -m pytest -m public
 
+test-oracle: setup .oracle/ready  ## The tests that ask mistral-common for token ids
+	$(PYTHON) -m pytest -m oracle
+
 check: .venv/ready  ## Lint and types
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
@@ -73,7 +76,14 @@ peers: .peers/ready  ## Rivals that the benchmarks measure against, in an enviro
 	.peers/bin/python -m pip install --no-compile --no-deps -r benchmarks/peers.txt
 	@touch $@
 
+oracle: .oracle/ready  ## mistral-common, in an environment of its own: installed here, transformers would load other tokenizers
+
+.oracle/ready: tests/templates/oracle.txt
+	test -x .oracle/bin/python || $(BOOTSTRAP_PYTHON) -m venv .oracle
+	.oracle/bin/python -m pip install --no-compile --no-deps -r tests/templates/oracle.txt
+	@touch $@
+
 clean-env:  ## Remove the environment (models, data and history stay)
 	rm -rf .venv
 
-.PHONY: help setup demo test test-public check up down peers clean-env
+.PHONY: help setup demo test test-public test-oracle check up down peers oracle clean-env

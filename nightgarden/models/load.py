@@ -18,22 +18,20 @@ log = logging.getLogger(__name__)
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The folder's own fast tokenizer.
+    """The tokenizer that the folder's tokenizer.json is, whatever else lies there or is installed.
 
-    `mistral_format=False`: with the package mistral-common installed, transformers 5.24 turns a folder
-    that holds a tekken.json into a tokenizer without a chat template, whose control tokens become text.
+    Not through AutoTokenizer: with the package mistral-common installed, transformers 5.24 makes of a folder that
+    holds a tekken.json a tokenizer without a chat template, whose control tokens become text. `mistral_format=False`
+    opts out of that, but not where tokenizer_config.json names the class (MistralCommonBackend).
 
     Raises:
-        UserError: no tokenizer files, or no fast tokenizer in them.
+        UserError: no tokenizer.json.
     """
-    from transformers import AutoTokenizer
+    from transformers import PreTrainedTokenizerFast
 
     if not (folder / "tokenizer.json").is_file():
         raise UserError(f"{folder} has no tokenizer.json. Run `nightgarden fetch`, or check the model's folder in params.yaml.")
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False, mistral_format=False)
-    if not getattr(tokenizer, "is_fast", False):
-        raise UserError(f"{folder} loads as {type(tokenizer).__name__}; a fast tokenizer (tokenizer.json) is needed.")
-    return tokenizer
+    return PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
 
 
 def load_model(spec: ModelSpec, root: Path) -> Any:

@@ -69,15 +69,15 @@ def inspect(folder: Path, card: Mapping[str, Any] | None = None, template: ChatT
     Raises:
         UserError: the folder is not a model's.
     """
-    config = _config(folder)
+    shape = families.shape_of(_config(folder))
     tokenizer = load_tokenizer(folder)
     native = registry.native(tokenizer) if tokenizer.chat_template else None
-    family = families.named(template.family) if template else _proposed(folder, tokenizer, native)
+    family = families.named(template.family) if template else _proposed(folder, tokenizer, native, shape)
     chosen = template or (registry.get(family.name) if family else native)
     witnesses = [
         _hear_tokenizer(folder, tokenizer, family),
         _hear_canary(tokenizer, family, chosen, native),
-        _hear_config(families.shape_of(config), family),
+        _hear_config(shape, family),
     ]
     if card is not None:
         witnesses.append(_hear_card(card, chosen, tokenizer))
@@ -112,27 +112,52 @@ def _config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _proposed(folder: Path, tokenizer: Any, native: ChatTemplate | None) -> Family | None:
-    """The family that tokenizer and native template both speak for; None where they know none or differ."""
-    fitting = [family for family in families.FAMILIES if not _token_faults(folder, tokenizer, family)]
+def _proposed(folder: Path, tokenizer: Any, native: ChatTemplate | None, shape: families.Shape) -> Family | None:
+    """The family that tokenizer and native template both speak for; None where they know none or differ.
+
+    A model of another type (mistral3) is one that we do not know, whatever its tokenizer. One of the family's type with
+    other numbers stays the family's, for its config to veto: it may be damaged.
+    """
+    fitting = [item for item in _alike(folder, tokenizer) if shape.model_type in {known.model_type for known in item.shapes}]
     if native is not None:
         text = canary.observe(native, tokenizer).text
         fitting = [family for family in fitting if family.canary == text]
     return fitting[0] if len(fitting) == 1 else None
 
 
+def _alike(folder: Path, tokenizer: Any) -> list[Family]:
+    """The families whose tokenizer this could be."""
+    return [family for family in families.FAMILIES if not _token_faults(folder, tokenizer, family)]
+
+
 def _token_faults(folder: Path, tokenizer: Any, family: Family) -> list[str]:
     """In what the tokenizer is not the family's: ids, foreign control tokens, version of a tekken.json."""
     control = registry.specials(tokenizer)
     came = {token: tokenizer.convert_tokens_to_ids(token) if token in control else None for token in family.ids}
-    faults = [f"{token} is {came[token]}, not {wanted}" for token, wanted in family.ids.items() if came[token] != wanted]
+    missing = [token for token, number in came.items() if number is None]
+    faults = [f"it has no control token {', '.join(missing)}"] if missing else []
+    faults += [
+        f"{token} is {came[token]}, not {wanted}" for token, wanted in family.ids.items() if came[token] not in (None, wanted)
+    ]
     faults += [f"{token} is a control token, which {family.name} has not" for token in family.absent if token in control]
-    tekken = folder / "tekken.json"
-    if tekken.is_file():
-        version = json.loads(tekken.read_bytes()).get("config", {}).get("version")
-        if version != family.version:
-            faults.append(f"tekken.json has version {version}, not {family.version}")
-    return faults
+    return faults + _tekken_faults(folder / "tekken.json", family)
+
+
+def _tekken_faults(path: Path, family: Family) -> list[str]:
+    """In what a tekken.json beside the tokenizer is not the family's.
+
+    With mistral-common installed, other programs (vLLM, transformers) read that file instead of ours.
+    """
+    if not path.is_file():
+        return []
+    try:
+        version = json.loads(path.read_bytes())["config"]["version"]
+    except (ValueError, KeyError, TypeError):
+        return [f"{path.name} tells no version"]
+    if version == family.version:
+        return []
+    wanted = f"not {family.version}" if family.version else f"and {family.name} has no such file"
+    return [f"{path.name} has version {version}, {wanted}"]
 
 
 def _heard(name: str, faults: list[str], fine: str) -> Witness:
@@ -141,8 +166,12 @@ def _heard(name: str, faults: list[str], fine: str) -> Witness:
 
 def _hear_tokenizer(folder: Path, tokenizer: Any, family: Family | None) -> Witness:
     if family is None:
-        near = [item.name for item in families.FAMILIES if not _token_faults(folder, tokenizer, item)]
-        why = f"its control ids are those of {near[0]}, but not its template" if near else "no family has its control ids"
+        near = " or ".join(item.name for item in _alike(folder, tokenizer))
+        why = (
+            f"its control ids are those of {near}, but not its template or type of model"
+            if near
+            else "no family has its control ids"
+        )
         return Witness(name="tokenizer", says="unverified", why=why)
     faults = _token_faults(folder, tokenizer, family)
     ids = ", ".join(f"{token} {wanted}" for token, wanted in family.ids.items())
@@ -156,17 +185,23 @@ def _hear_canary(tokenizer: Any, family: Family | None, chosen: ChatTemplate | N
         seen = canary.observe(chosen, tokenizer)
         own = canary.observe(native, tokenizer) if native else None
     except (Refusal, UserError) as error:
-        return Witness(name="canary", says="refused", why=str(error))
+        return Witness(name="canary", says="refused", why=_clause(error))
+    faults = [] if seen.exact else ["the ids made piece by piece are not those of the whole text"]
     if family is None:
-        return Witness(name="canary", says="unverified", why=f"template {chosen.name}: {seen}")
-    faults = []
+        says: Verdict = "refused" if faults else "unverified"
+        return Witness(name="canary", says=says, why="; ".join([f"template {chosen.name}: {seen}", *faults]))
     if seen.text != family.canary:
-        faults.append(f"template {chosen.name} {_apart(seen.text, family.canary)} in family {family.name}")
+        faults.append(f"template {chosen.name} ({seen}) {_apart(seen.text, family.canary)} in family {family.name}")
+    if seen.adds_text:
+        faults.append(f"template {chosen.name} brings a default system text of its own")
     if own is not None and own.text != family.canary:
         faults.append(f"the model's own template ({own}) {_apart(own.text, family.canary)} in family {family.name}")
-    if not seen.exact:
-        faults.append("the ids made piece by piece are not those of the whole text")
     return _heard("canary", faults, f"template {chosen.name}: {seen}")
+
+
+def _clause(error: Exception) -> str:
+    """An error's text without its full stop, to stand inside a sentence."""
+    return str(error).removesuffix(".")
 
 
 def _apart(came: str, wanted: str) -> str:
@@ -195,7 +230,7 @@ def _hear_card(card: Mapping[str, Any], chosen: ChatTemplate | None, tokenizer: 
     try:
         found = differences(kept, fingerprint(chosen, tokenizer))
     except (Refusal, UserError) as error:
-        found = [str(error)]
+        found = [_clause(error)]
     if found:
         return Witness(name="card", says="refused", why=f"trained with another template; card and now: {'; '.join(found)}")
     return Witness(name="card", says="agree", why="template, memory block, tokenizer and golden ids as in training")

@@ -7,22 +7,15 @@ import pytest
 from nightgarden.models.load import load_tokenizer
 from nightgarden.records import Turn
 from nightgarden.templates import canary, registry
-
-LANDINGS = {
-    "mistral-7b-v0.3": ("glued to the last user turn", False, False),
-    "mistral-small-24b": ("in a block of its own", True, False),
-    "nemo-12b": ("glued to the last user turn", False, False),
-    "llama-3-8b": ("in a block of its own", False, True),
-    "qwen3-14b": ("in a block of its own", False, True),
-    "gemma-like": ("refused", False, False),
-}
+from tests.templates.known import KNOWN
 
 
-@pytest.mark.parametrize("model", LANDINGS)
+@pytest.mark.parametrize("model", KNOWN)
 def test_the_canary_tells_what_a_native_template_does(model: str, model_folder: Callable[[str], Path]) -> None:
     tokenizer = load_tokenizer(model_folder(model))
     seen = canary.observe(registry.native(tokenizer), tokenizer)
-    assert (seen.system, seen.adds_text, seen.asks) == LANDINGS[model]
+    known = KNOWN[model]
+    assert (seen.system, seen.adds_text, seen.asks) == (known.system, known.adds_text, known.asks)
     assert seen.exact
 
 

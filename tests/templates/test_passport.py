@@ -5,11 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from nightgarden.cli import app
 from nightgarden.errors import Refusal, UserError
-from nightgarden.templates import families, registry
+from nightgarden.models.load import load_tokenizer
+from nightgarden.records import Turn
+from nightgarden.templates import families, registry, render
 from nightgarden.templates.fingerprint import CARD_KEY, fingerprint
 from nightgarden.templates.passport import Passport, describe, inspect, require
+from tests.templates.known import KNOWN
 
 SMOLLM2 = registry.get("smollm2")
 Make = Callable[[str], Path]
@@ -41,7 +46,7 @@ def test_a_template_changed_by_one_space_is_refused_by_name(model_folder: Make, 
     spaced = replace(SMOLLM2, text=SMOLLM2.text.replace("'<|im_start|>assistant\\n'", "'<|im_start|>assistant \\n'"))
     passport = inspect(model_folder("smollm2"), card, spaced)
     assert against(passport) == ["canary", "card"]
-    with pytest.raises(Refusal, match=r"canary: template smollm2 renders .*card: trained with another template"):
+    with pytest.raises(Refusal, match=r"canary: template smollm2 .* renders .*card: trained with another template"):
         require(passport)
 
 
@@ -99,32 +104,58 @@ def test_a_card_that_differs_is_named(model_folder: Make, card: dict[str, Any], 
     assert against(inspect(model_folder("smollm2"), kept, SMOLLM2)) == ["card"]
 
 
-@pytest.mark.parametrize(
-    ("model", "family"),
-    [
-        ("mistral-7b-v0.3", "mistral_v3"),
-        ("mistral-small-24b", "mistral_v7_tekken"),
-        ("mistral-small-24b-base", "mistral_v7_tekken"),
-    ],
-)
-def test_known_families_are_recognised_without_being_named(model: str, family: str, model_folder: Make) -> None:
-    passport = inspect(model_folder(model))
-    assert (passport.family, passport.verdict) == (family, "agree")
-    assert passport.template == registry.get(family)
+def test_the_embedded_model_and_a_base_without_a_template_are_recognised(model_folder: Make) -> None:
+    for model, family in (("smollm2", "smollm2"), ("mistral-small-24b-base", "mistral_v7_tekken")):
+        passport = inspect(model_folder(model))
+        assert (passport.family, passport.verdict, passport.template) == (family, "agree", registry.get(family))
 
 
-@pytest.mark.parametrize("model", ["nemo-12b", "llama-3-8b", "qwen3-14b", "gemma-like"])
-def test_an_unknown_model_gets_its_native_template_unverified(model: str, model_folder: Make) -> None:
+@pytest.mark.parametrize("model", KNOWN)
+def test_every_familys_own_folder_passes_as_ours_or_natively_and_marked(model: str, model_folder: Make) -> None:
+    family = KNOWN[model].family
     passport = inspect(model_folder(model))
-    assert (passport.family, passport.verdict) == (None, "unverified")
-    assert passport.template is not None
-    assert passport.template.name == "native"
     require(passport)
+    assert (passport.family, passport.verdict) == (family, "agree" if family else "unverified")
+    assert passport.template is not None
+    assert passport.template.name == (family or "native")
 
 
-@pytest.mark.parametrize(("model", "witness"), [("small-3.1", "config"), ("nemo-12b-base", "config")])
-def test_a_model_that_only_looks_like_a_family_is_vetoed_by_its_config(model: str, witness: str, model_folder: Make) -> None:
-    assert against(inspect(model_folder(model))) == [witness]
+@pytest.mark.parametrize("model", KNOWN)
+def test_the_command_prints_the_passport(model: str, model_folder: Make) -> None:
+    folder, runner = model_folder(model), CliRunner()
+    told = json.loads(runner.invoke(app, ["template", "inspect", str(folder), "--json"]).stdout)
+    assert told == describe(folder)
+    table = runner.invoke(app, ["template", "inspect", str(folder)])
+    assert table.exit_code == 0
+    assert f"verdict: {told['verdict']}" in table.stdout
+    assert json.loads(table.stdout.split("witnesses: ")[1]) == told["witnesses"]
+
+
+def test_a_tokenizer_that_cuts_pieces_otherwise_than_the_whole_text_is_refused(model_folder: Make) -> None:
+    folder = model_folder("phi-3-mini")
+    assert against(inspect(folder)) == []
+    state = json.loads((folder / "tokenizer.json").read_text())
+    state["normalizer"] = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+    state["pre_tokenizer"] = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False}
+    (folder / "tokenizer.json").write_text(json.dumps(state))
+    assert against(inspect(folder)) == ["canary"]
+    tokenizer = load_tokenizer(folder)
+    native = registry.native(tokenizer)
+    chat = registry.messages([Turn(role="user", content="Hi")])
+    text = render.plain(registry.render_text(native, tokenizer, chat, generation_prompt=True))
+    pieces = registry.encode(native, tokenizer, chat, generation_prompt=True).ids  # what would have been sent
+    assert len(pieces) > len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+@pytest.mark.parametrize("model", [name for name, known in KNOWN.items() if known.family is None])
+@pytest.mark.parametrize("template", registry.NAMES)
+def test_no_template_of_ours_can_be_forced_on_another_model(model: str, template: str, model_folder: Make) -> None:
+    assert inspect(model_folder(model), None, registry.get(template)).verdict == "refused"
+
+
+def test_a_relative_with_a_familys_tokenizer_and_template_is_vetoed_by_its_config_or_unknown(model_folder: Make) -> None:
+    assert against(inspect(model_folder("small-3.1"), None, registry.get("mistral_v7_tekken"))) == ["config"]
+    assert against(inspect(model_folder("nemo-12b-base"))) == ["config"]
 
 
 @pytest.mark.parametrize(
