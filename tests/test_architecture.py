@@ -34,7 +34,15 @@ DOORS = {
     "night": {"memory", "teacher", "student", "trust"},
 }
 HEAVY = {"torch", "transformers", "peft", "trl", "safetensors", "gguf"}
-HEAVY_ROOMS = ("models/", "templates/", "training/", "evaluation/generate.py", "student/", "chat/local.py")
+HEAVY_ROOMS = (
+    "models/",
+    "templates/",
+    "training/",
+    "evaluation/generate.py",
+    "evaluation/divergence.py",
+    "student/",
+    "chat/local.py",
+)
 TREE = {p: ast.parse(p.read_text()) for top in ("nightgarden", "tasks", "flows", "infra") for p in (ROOT / top).rglob("*.py")}
 
 

@@ -17,6 +17,8 @@ from nightgarden.records import Record
 Interval = tuple[float, float]
 Writer = Literal["stock", "adapted", "placebo"]
 Verdict = Literal["decide", "do not decide", "cannot tell"]
+FIRST = 10
+"""Positions whose share of the divergence is told (Qi et al. 2024, arXiv 2406.05946: alignment lies in the first few tokens)."""
 PLACEBO = "Well, let me see. There is more than one way to look at this, so I will take it one step at a time, and"
 """A beginning that fits any prompt and answers none; its first k tokens are the placebo."""
 
@@ -63,6 +65,26 @@ class Crossover(Record, frozen=True, kw_only=True):
     points: tuple[Point, ...]
     verdict: Verdict
     reason: str
+
+
+class Divergence(Record, frozen=True, kw_only=True):
+    """Kullback-Leibler divergence of adapted from stock by position of the reply, mean over replies."""
+
+    nats: tuple[float, ...]
+    """KL(adapted || stock) at each position, in nats."""
+    replies: tuple[int, ...]
+    """Replies that reach the position."""
+    first_share: float | None
+    """Share of the sum over all replies that lies in the first FIRST positions; None if there is no divergence."""
+
+
+class FirstTokens(Record, frozen=True, kw_only=True):
+    """What the first tokens do."""
+
+    crossover: Crossover
+    divergence: dict[Side, Divergence]
+    """Along each side's own replies."""
+    prompts: int
 
 
 def quality(scored: Scored) -> float:

@@ -10,22 +10,8 @@ from collections.abc import Sequence
 
 import torch
 
+from nightgarden.evaluation.crossover import FIRST, Divergence
 from nightgarden.evaluation.generate import Sides
-from nightgarden.records import Record
-
-FIRST = 10
-"""Positions whose share of the divergence is told (Qi et al. 2024, arXiv 2406.05946: alignment lies in the first few tokens)."""
-
-
-class Divergence(Record, frozen=True, kw_only=True):
-    """Kullback-Leibler divergence of adapted from stock by position of the reply, mean over replies."""
-
-    nats: tuple[float, ...]
-    """KL(adapted || stock) at each position, in nats."""
-    replies: tuple[int, ...]
-    """Replies that reach the position."""
-    first_share: float | None
-    """Share of the sum over all replies that lies in the first FIRST positions; None if there is no divergence."""
 
 
 @torch.inference_mode()

@@ -20,6 +20,7 @@ from nightgarden.digests import sha256_text, source_digest
 from nightgarden.errors import Refusal
 from nightgarden.evaluation import prompts, report, runs
 from nightgarden.evaluation.answers import SIDES, Reply, Scored, Side
+from nightgarden.evaluation.crossover import FirstTokens
 from nightgarden.evaluation.prompts import Tokenised
 from nightgarden.evaluation.results import Result, flat, judge, summary
 from nightgarden.evaluation.runs import Run
@@ -30,7 +31,6 @@ from nightgarden.templates.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from nightgarden.evaluation import generate
-    from nightgarden.evaluation.first_tokens import FirstTokens
     from nightgarden.stage import Place, Report
 
 log = logging.getLogger(__name__)

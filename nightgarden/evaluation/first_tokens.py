@@ -14,26 +14,17 @@ from typing import Any
 from nightgarden.evaluation import crossover, generate
 from nightgarden.evaluation.answers import SIDES, Reply, Side
 from nightgarden.evaluation.bootstrap import cluster_interval
-from nightgarden.evaluation.crossover import PLACEBO, Crossed, Crossover, Writer, quality
-from nightgarden.evaluation.divergence import Divergence, along, divergence
+from nightgarden.evaluation.crossover import PLACEBO, Crossed, FirstTokens, Writer, quality
+from nightgarden.evaluation.divergence import along, divergence
 from nightgarden.evaluation.generate import Request, Sides, Work
 from nightgarden.evaluation.results import scored_reply
-from nightgarden.records import Prompt, Record
+from nightgarden.records import Prompt
 
 log = logging.getLogger(__name__)
 
 KS = (1, 3, 5, 10, 20)
 """Lengths of a beginning that are tried; with 0 tokens nothing is crossed."""
 WRITERS: tuple[Writer, ...] = ("stock", "adapted", "placebo")
-
-
-class FirstTokens(Record, frozen=True, kw_only=True):
-    """What the first tokens do."""
-
-    crossover: Crossover
-    divergence: dict[Side, Divergence]
-    """Along each side's own replies."""
-    prompts: int
 
 
 @dataclass(frozen=True, kw_only=True)

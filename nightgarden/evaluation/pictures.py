@@ -1,4 +1,4 @@
-"""The two pictures of an evaluation as SVG, the same bytes for the same numbers.
+"""The pictures of an evaluation as SVG, the same bytes for the same numbers.
 
 Knows rates and shares; not where they came from.
 """
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from nightgarden.evaluation.answers import POLES, SIDES, Pole, Side
 from nightgarden.evaluation.barbell import Barbell, Share
+from nightgarden.evaluation.crossover import FirstTokens
 from nightgarden.evaluation.prompts import CATEGORIES
 from nightgarden.evaluation.scorers import SCORERS, SIX
 from nightgarden.evaluation.verdicts import Rate, readable
@@ -21,6 +22,7 @@ from nightgarden.evaluation.verdicts import Rate, readable
 INK, FAINT, GRID = "#22252b", "#6b7280", "#e4e6ea"
 SIDE_COLOURS: dict[Side, str] = {"stock": "#8b93a1", "adapted": "#2f7d5b"}
 POLE_COLOURS: dict[Pole, str] = {"failing": "#c9654b", "middle": "#e3d5ae", "excellent": "#4e9470"}
+EFFECT_COLOURS = {"beginning": "#2f7d5b", "rest": "#8b93a1", "placebo": "#c9654b"}
 STYLE = {
     "svg.hashsalt": "nightgarden",
     "svg.fonttype": "path",  # the same picture on any machine, whatever fonts it has
@@ -110,6 +112,34 @@ def _stacked(axes: Any, shares: Mapping[Pole, Share], height: float) -> None:
     if failing.of:
         axes.plot([failing.low, failing.high], [height + 0.3] * 2, color="#7c2d1a", linewidth=1.1)
         axes.plot([1 - excellent.high, 1 - excellent.low], [height - 0.3] * 2, color="#1d5238", linewidth=1.1)
+
+
+def first_tokens(panel: FirstTokens) -> str:
+    """Left: what k tokens of the beginning do, beside the whole difference. Right: where the two sides part. As SVG."""
+    points = panel.crossover.points
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        for name, colour in EFFECT_COLOURS.items():
+            effects = [getattr(point, name) for point in points]
+            ks = [point.k for point in points]
+            left.fill_between(ks, [e.low for e in effects], [e.high for e in effects], color=colour, alpha=0.16, linewidth=0)
+            left.plot(ks, [e.value for e in effects], "o-", color=colour, label=name, markersize=5)
+        left.axhline(panel.crossover.total.value, color=INK, linewidth=1, linestyle="--", label="the whole difference")
+        left.axhline(0, color=GRID, linewidth=1.2)
+        left.set_xlabel("tokens of the beginning (k)")
+        left.set_ylabel("effect on quality")
+        left.legend(frameon=False, fontsize=8.5)
+        for side, curve in panel.divergence.items():
+            places = range(1, len(curve.nats) + 1)
+            right.plot(places, curve.nats, color=SIDE_COLOURS[side], linewidth=1.4, label=f"along {side}'s replies")
+        right.set_xlabel("position in the reply")
+        right.set_ylabel("KL(adapted || stock), nats")
+        right.set_xscale("log")
+        right.legend(frameon=False, fontsize=8.5)
+        for axes in (left, right):
+            axes.tick_params(length=0)
+        return _svg(figure)
 
 
 def _percent_axis(axes: Any) -> None:

@@ -11,6 +11,7 @@ from html import escape
 
 from nightgarden.evaluation import pictures
 from nightgarden.evaluation.answers import SIDES, Reply, Score, Scored
+from nightgarden.evaluation.crossover import FIRST
 from nightgarden.evaluation.paired import flips_needed
 from nightgarden.evaluation.prompts import CATEGORIES
 from nightgarden.evaluation.results import Result
@@ -30,6 +31,7 @@ def page(result: Result) -> str:
         _scores(result),
         _poles(result),
         _compliance(result),
+        _first_tokens(result),
         *(_category(result, category) for category in CATEGORIES if any(p.category == category for p in result.prompts)),
         _reading(result),
     ]
@@ -117,6 +119,22 @@ def _compliance_table(comparison: Comparison) -> str:
         tone = _dot("refused") + "lost" if change.high < 0 else _dot("agree") + "gained" if change.low > 0 else ""
         rows.append([readable(category), _counted(change.before, change.of), _counted(change.after, change.of), interval, tone])
     return _table(["category", comparison.against, "adapted", "difference", ""], rows)
+
+
+def _first_tokens(result: Result) -> str:
+    """The causal panel, where the settings asked for it."""
+    panel = result.first_tokens
+    if panel is None:
+        return ""
+    shares = [f"{share:.0%} along {side}" for side, curve in panel.divergence.items() if (share := curve.first_share) is not None]
+    note = (
+        f"{panel.prompts} prompts. One side wrote the first k tokens, the other went on; beginning and rest add up to the whole "
+        "difference of quality (share of checks passed). The placebo is a beginning that fits any prompt. Bands are intervals "
+        f"over prompts. Of the divergence {' and '.join(shares) or 'nothing'} lies in the first {FIRST} positions."
+    )
+    verdict = f"<p><b>The first tokens: {panel.crossover.verdict}.</b> {escape(panel.crossover.reason)}.</p>"
+    picture = _picture(pictures.first_tokens(panel), "Effect of beginning, rest and placebo by k; divergence by position")
+    return _section("Do the first tokens decide?", f'{verdict}{picture}<p class="note">{note}</p>')
 
 
 def _category(result: Result, category: str) -> str:

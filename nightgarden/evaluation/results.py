@@ -11,6 +11,7 @@ import msgspec
 from nightgarden.evaluation import scorers
 from nightgarden.evaluation.answers import SIDES, Answer, Reply, Scored, Side
 from nightgarden.evaluation.barbell import Barbell, barbell, pole
+from nightgarden.evaluation.crossover import FirstTokens
 from nightgarden.evaluation.promotion import Promotion, decide
 from nightgarden.evaluation.verdicts import Comparison, Rate, compare, rate
 from nightgarden.params import Evaluation
@@ -18,7 +19,6 @@ from nightgarden.records import Prompt
 from nightgarden.templates.passport import Passport
 
 if TYPE_CHECKING:
-    from nightgarden.evaluation.first_tokens import FirstTokens
     from nightgarden.stage import Report
 
 DECIMALS = 6

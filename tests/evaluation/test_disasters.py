@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 from nightgarden import jsonl
-from nightgarden.evaluation import compare, prompts
+from nightgarden.evaluation import evaluate as stage
+from nightgarden.evaluation import prompts, runs
 from nightgarden.models import load
 from nightgarden.params import Params
 from nightgarden.records import Turn
@@ -51,7 +52,7 @@ DEFAULT = """\
 """
 NO_PROMPT = SMOLLM2.text.replace("add_generation_prompt", "false")
 TWICE = "{{- '<|im_start|>' -}}" + SMOLLM2.text
-OUTPUTS = (compare.REPLIES, compare.SCORES, compare.PAGE, compare.REPORT)
+OUTPUTS = (*(stage.SCORES / name for name in runs.FILES), stage.PAGE, stage.REPORT)
 EDITS = {"inst": INST, "no prompt": NO_PROMPT, "twice": TWICE, "default": DEFAULT + SMOLLM2.text}
 
 
@@ -66,7 +67,7 @@ def edit_template(name: str, root: Path) -> None:
 
 
 def write_card(root: Path, change: dict[str, Any]) -> None:
-    path = root / compare.CANDIDATE / "card.json"
+    path = root / stage.CANDIDATE / "card.json"
     jsonl.write_json(path, json.loads(path.read_text()) | change)
 
 
@@ -171,7 +172,7 @@ def test_the_command_stops_names_the_witnesses_and_scores_nothing(name: str, end
 def test_the_right_pairing_passes(ends: dict[str, tuple[Path, Ended]]) -> None:
     root, ended = ends["smollm2"]
     assert ended.code == 0, ended.said
-    assert json.loads((root / compare.REPORT).read_text())["template"] == "agree"
+    assert json.loads((root / stage.REPORT).read_text())["template"] == "agree"
 
 
 def test_the_right_pairing_of_mistral_passes_and_only_its_weights_are_wanting(ends: dict[str, tuple[Path, Ended]]) -> None:
