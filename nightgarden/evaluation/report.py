@@ -103,7 +103,13 @@ def _poles(result: Result) -> str:
         "Where replies lie at two poles, their mean describes none of them. Whiskers are intervals of the two shares."
     )
     picture = _picture(pictures.poles(result.barbell), "Shares of failing, middle and excellent replies per category")
-    return _section("Two poles", f'{picture}<p class="note">{note}</p>')
+    rows = [
+        [readable(category), side, panel.verdict, escape(panel.reason), NOTHING if panel.icc is None else f"{panel.icc:.2f}"]
+        for category, sides in result.poles.items()
+        for side, panel in sides.items()
+    ]
+    table = _table(["category", "side", "verdict", "why", "variance between prompts"], rows)
+    return _section("Two poles", f'{picture}<p class="note">{note}</p>{table}')
 
 
 def _compliance(result: Result) -> str:

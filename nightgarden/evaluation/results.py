@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,8 +12,10 @@ import msgspec
 from nightgarden.evaluation import scorers
 from nightgarden.evaluation.answers import SIDES, Answer, Reply, Scored, Side
 from nightgarden.evaluation.barbell import Barbell, barbell, pole
-from nightgarden.evaluation.crossover import FirstTokens
+from nightgarden.evaluation.crossover import FirstTokens, quality
+from nightgarden.evaluation.poles import Panel, panel
 from nightgarden.evaluation.promotion import Promotion, decide
+from nightgarden.evaluation.prompts import CATEGORIES
 from nightgarden.evaluation.verdicts import Comparison, Rate, compare, rate
 from nightgarden.params import Evaluation
 from nightgarden.records import Prompt
@@ -39,6 +42,8 @@ class Result:
     champion: Comparison | None
     """Adapted against the champion, where there is one."""
     barbell: Barbell
+    poles: dict[str, dict[Side, Panel]]
+    """By category, and `all`."""
     promotion: Promotion
     first_tokens: FirstTokens | None = None
     """None where the settings do not ask for it."""
@@ -68,8 +73,27 @@ def judge(
         comparison=against_stock,
         champion=against_champion,
         barbell=barbell(scored, settings.alpha),
+        poles=poles(scored, settings.alpha),
         promotion=decide(seal.verdict, comparisons),
     )
+
+
+def poles(scored: Sequence[Scored], alpha: float) -> dict[str, dict[Side, Panel]]:
+    """Whether the qualities of replies have one mode or two, by category and side; a category without a reply is left out."""
+    found: dict[str, dict[Side, Panel]] = {}
+    for category in (*CATEGORIES, "all"):
+        chosen = [item for item in scored if category in (item.category, "all")]
+        if not chosen:
+            continue
+        step = 1 / median(max(1, sum(score.passed is not None for score in item.scores)) for item in chosen)
+        found[category] = {}
+        for side in SIDES:
+            by_prompt: dict[str, list[float]] = {}
+            for item in chosen:
+                if item.side == side:
+                    by_prompt.setdefault(item.prompt, []).append(quality(item))
+            found[category][side] = panel(by_prompt, step, alpha)
+    return found
 
 
 def scored_reply(reply: Reply, prompt: Prompt, max_words: int) -> Scored:
@@ -103,6 +127,7 @@ def summary(result: Result) -> dict[str, Any]:
         "compliance": {name: rounded(asdict(item)) for name, item in result.comparison.compliance.items()},
         "champion": None if result.champion is None else {name: asdict(item) for name, item in result.champion.families.items()},
         "barbell": rounded(msgspec.to_builtins(result.barbell)),
+        "poles": rounded(msgspec.to_builtins(result.poles)),
         "first_tokens": rounded(msgspec.to_builtins(result.first_tokens)),
         "prompts": len(result.prompts),
         "seeds": result.settings.seeds,
