@@ -78,21 +78,24 @@ class Decider:
 
     def hits(self, row: Example) -> dict[str, Hits]:
         """The rules that hit a row, in the order of the passes, with all their hits."""
-        suspects = self._suspects(row)
+        suspects = self._always | self._suspects(row)
         return {rule: hits for rule, judge in self.judges.items() if rule in suspects and (hits := judge(row))}
 
     def _suspects(self, row: Example) -> Set[str]:
-        """Rules that could hit the row."""
-        found = self._always
+        """Rules of which something stands in the row that they could hit."""
+        found: Set[str] = frozenset()
         for turn in row.turns:
             folded = fold(turn.content)
-            found = found | (self._answers if turn.role == "assistant" else self._others).find(folded.text)
-            if turn.role == "assistant" and folded.lost_a_sign():
+            is_answer = turn.role == "assistant"
+            if there := (self._answers if is_answer else self._others).find(folded.text):
+                found = found | there
+            if is_answer and folded.lost_a_sign():
                 found = found | self._answers_as_written.find(turn.content)
         for text in (*(memory.text for memory in row.memories), *row.directives):
             found = found | self._others.find(fold(text).text)
         meta = encode(row.meta)
-        return found | self._others.find(meta if meta.isascii() else fold(meta.decode()).text)  # JSON has no blank that folds
+        there = self._others.find(meta if meta.isascii() else fold(meta.decode()).text)  # JSON has no blank that folds
+        return found | there if there else found
 
 
 def _scan(patterns: Mapping[str, str | None]) -> Scan:

@@ -6,8 +6,11 @@ import unicodedata
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nightgarden.curation.annotate import find, load
+from nightgarden.curation.rules import length
 from nightgarden.records import Example, MemoryLine, Turn
 from nightgarden.rule_params import RULES as NAMES
 from nightgarden.rule_params import ExclamationRule, QuestionCascadeRule
@@ -303,3 +306,9 @@ def test_the_quotes_of_the_reference_run_are_among_the_canaries() -> None:
 def test_limits_are_part_of_the_types() -> None:
     assert isinstance(RULES.exclamation, ExclamationRule) and RULES.exclamation.max_marks == 0
     assert isinstance(RULES.question_cascade, QuestionCascadeRule)
+
+
+@given(text=st.text(alphabet="aZ9_ -.,:'\n\té墙ا①\u200b", max_size=30), limit=st.integers(0, 20))
+def test_the_quick_count_of_words_is_never_too_low_and_zero_only_without_a_word(text: str, limit: int) -> None:
+    most, count = length._most(text, limit), length._count(text)
+    assert most >= count and (most == 0) == (count == 0)

@@ -75,12 +75,13 @@ def _is_within(example: Example, settings: LengthRule) -> bool:
 def _most(text: str, limit: int) -> int:
     """No fewer words than a text has, 0 only where it has none; counted more closely where that might be above the limit."""
     folded = fold(text).text
-    if not folded.isascii():
+    if folded.isascii() and folded[:1].isalnum() and (most := (len(folded) + 1) // 2) <= limit:
+        return most  # a word is a character, and one parts two words
+    ascii_part = folded.encode("ascii", "ignore")
+    letters, signs = len(ascii_part.translate(None, _APART)), len(folded) - len(ascii_part)
+    if letters == 0 and signs:
         return _count(text)
-    if folded[:1].isalnum() and (most := (len(folded) + 1) // 2) <= limit:  # a word is a character, and one parts two words
-        return most
-    letters = len(folded.encode("ascii").translate(None, _APART))
-    return min(letters, len(folded) - letters + 1)
+    return min(letters, len(ascii_part) - letters + 1) + 2 * signs  # a sign of Chinese parts two words and is one itself
 
 
 @lru_cache(maxsize=64)

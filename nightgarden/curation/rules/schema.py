@@ -76,7 +76,7 @@ def _row_faults(example: Example) -> Iterator[tuple[int, str]]:
 
 def _is_blank(text: str) -> bool:
     """Whether nothing can be seen of the text: blanks and zero-width characters fold away."""
-    return not fold(text).text.strip()
+    return not text[:1].isalnum() and not fold(text).text.strip()
 
 
 def _is_day(text: str) -> bool:
