@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import resource
+import shutil
 import sys
 import tempfile
 import time
@@ -107,16 +108,16 @@ def _ingested(path: Path, folder: Path) -> Curation:
 
     inbox = folder / "data/inbox/rows.jsonl"
     inbox.parent.mkdir(parents=True)
-    inbox.write_bytes(path.read_bytes())
+    shutil.copyfile(path, inbox)
     (folder / "data/seed").mkdir()
     prompts = "data/seed/evaluation_prompts.jsonl"
-    (folder / prompts).write_bytes((ROOT / prompts).read_bytes())
+    shutil.copyfile(ROOT / prompts, folder / prompts)
     source = params.SourceSpec(path="data/inbox/rows.jsonl", op=0)
     curation = settings().model_copy(update={"sources": {"made": source}})
     ingest(curation, folder)
     whole = folder / RAW
     whole.parent.mkdir(parents=True)
-    whole.write_bytes((folder / "data/raw/examples.jsonl").read_bytes())  # no row is synthesised
+    shutil.copyfile(folder / "data/raw/examples.jsonl", whole)  # no row is synthesised
     return curation
 
 
