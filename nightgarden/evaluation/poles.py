@@ -109,17 +109,17 @@ def _verdict(
 
 def _p(scores: Mapping[str, Sequence[float]], step: float) -> float:
     """One reply a prompt and one jitter at a time: seeds of a prompt are no independent draws."""
-    random = np.random.default_rng(SEED)
+    generator = np.random.default_rng(SEED)
     groups = [np.asarray(group, dtype=np.float64) for _, group in sorted(scores.items())]
     found = []
     for _ in range(JITTERS):
         picked = np.array([group[random.integers(len(group))] for group in groups])
-        found.append(_p_of(dip(_jittered(picked, step, random)), len(groups)))
+        found.append(_p_of(dip(_jittered(picked, step, generator)), len(groups)))
     return median(found)
 
 
-def _jittered(values: Floats, step: float, random: np.random.Generator) -> Floats:
-    return values + random.uniform(-step / 2, step / 2, len(values))
+def _jittered(values: Floats, step: float, generator: np.random.Generator) -> Floats:
+    return values + generator.uniform(-step / 2, step / 2, len(values))
 
 
 def _p_of(statistic: float, size: int) -> float:
@@ -131,8 +131,8 @@ def _p_of(statistic: float, size: int) -> float:
 @lru_cache(maxsize=64)
 def _null(size: int) -> Floats:
     """Sorted dips of uniform samples: of all laws with one mode the one with the largest dips (Hartigan 1985)."""
-    random = np.random.default_rng(SEED)
-    return np.sort([dip(random.random(size)) for _ in range(NULL_DRAWS)])
+    generator = np.random.default_rng(SEED)
+    return np.sort([dip(generator.random(size)) for _ in range(NULL_DRAWS)])
 
 
 @lru_cache(maxsize=256)
@@ -145,15 +145,15 @@ def power_at(size: int, smaller: float, step: float, alpha: float) -> float:
         step: of the scale.
         alpha: level of the test.
     """
-    random = np.random.default_rng(SEED)
+    generator = np.random.default_rng(SEED)
     larger = max(0.0, 1 - smaller - 0.2)
     near, far = np.array([0.0, step]), np.array([1.0, 1.0 - step])
     found = 0
     for _ in range(POWER_DRAWS):
-        where = random.random(size)
-        low, high = random.choice(near, size), random.choice(far, size)
+        where = generator.random(size)
+        low, high = generator.choice(near, size), generator.choice(far, size)
         values = np.where(where < smaller, low, np.where(where < smaller + larger, high, 0.5))
-        found += _p_of(dip(_jittered(values, step, random)), size) <= alpha
+        found += _p_of(dip(_jittered(values, step, generator)), size) <= alpha
     return found / POWER_DRAWS
 
 
