@@ -113,7 +113,7 @@ def _p(scores: Mapping[str, Sequence[float]], step: float) -> float:
     groups = [np.asarray(group, dtype=np.float64) for _, group in sorted(scores.items())]
     found = []
     for _ in range(JITTERS):
-        picked = np.array([group[random.integers(len(group))] for group in groups])
+        picked = np.array([group[generator.integers(len(group))] for group in groups])
         found.append(_p_of(dip(_jittered(picked, step, generator)), len(groups)))
     return median(found)
 
