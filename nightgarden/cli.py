@@ -66,7 +66,7 @@ def _settings(stage: Stage, params: Params) -> bytes:
     return encode({name: params.model_dump(mode="json", by_alias=True)[name] for name in stage.sections})
 
 
-def _run(name: str, key: str | None = None, **options: bool) -> None:
+def _run(name: str, key: str | None = None, **options: bool) -> NoReturn:
     """Run a stage by name under its guards and leave with its exit code; an option that is set is part of its name."""
     stage, place = STAGES[name], here()
 
@@ -203,9 +203,45 @@ def train() -> None:
 
 
 @app.command()
-def evaluate() -> None:
-    """Stock and adapted model side by side on the same token ids."""
-    _run("evaluate")
+def evaluate(
+    suite: Annotated[
+        Path | None, typer.Option(help="Ask these prompts instead: IFEval's form, or YAML; promotes nothing.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for a suite's run; data/runs/NAME where none is given.")] = None,
+    stock: Annotated[bool, typer.Option("--stock", help="Suite: ask the base alone, without the adapter.")] = False,
+    served: Annotated[
+        list[str] | None, typer.Option(help="Suite: model at $OPENAI_BASE_URL; twice: stock, then adapted.")
+    ] = None,
+    prompts: Annotated[int | None, typer.Option(min=1, help="Suite: as many, balanced over its categories.")] = None,
+    max_new_tokens: Annotated[int | None, typer.Option(min=1, help="Suite: tokens of a reply.")] = None,
+) -> None:
+    """Stock and adapted model side by side on the same token ids; without --suite as the stage of dvc.yaml."""
+    if suite is None:
+        if out or stock or served or prompts or max_new_tokens:
+            _leave(
+                UserError(
+                    "--out, --stock, --served, --prompts and --max-new-tokens go with --suite; the stage reads params.yaml."
+                )
+            )
+        _run("evaluate")
+    from nightgarden.evaluation import suite_run
+
+    place, base = here(), STAGES["evaluate"]
+    try:
+        params = params_module.load(place.root / "params.yaml")
+        asked = suite_run.wish(suite, params.evaluation, out, served or (), is_pair=not stock, limits=(prompts, max_new_tokens))
+    except UserError as error:
+        _leave(error)
+    job = Job(
+        name=f"evaluate@{asked.suite.name}",
+        work=lambda: suite_run.run(asked, params, place),
+        settings=encode(asked.suite.settings.model_dump(mode="json")),
+        experiment=base.experiment,
+        native_inputs=tuple(place.root / path for path in base.native_inputs),
+        artifacts=(asked.out / suite_run.PAGE,),
+        sync=True,
+    )
+    sys.exit(guarded(job, place))
 
 
 @app.command()

@@ -10,9 +10,9 @@ import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from nightgarden import strict_yaml
 from nightgarden.errors import UserError
 from nightgarden.faults import explain
 from nightgarden.rule_params import RULES, Rules
@@ -35,6 +35,8 @@ class ModelSpec(Section):
     """Name of the chat template in templates/registry.py."""
     dtype: Literal["float32", "bfloat16"]
     """dtype of the loaded parameters, asserted after loading."""
+    sibling: Key | None = None
+    """Name of the instruct model that was made from this base model: a third column of an evaluation."""
 
     @model_validator(mode="after")
     def _at_a_revision(self) -> ModelSpec:
@@ -237,8 +239,8 @@ class Evaluation(Section):
     """0 = greedy."""
     top_p: float = Field(gt=0, le=1)
     batch_size: int = Field(ge=1)
-    max_reply_words: int = Field(ge=1)
-    """Longer replies fail the length check."""
+    max_reply_words: int | None = Field(ge=1)
+    """Longer replies fail the length check; None: only one that is cut off does."""
     alpha: float = Field(gt=0, lt=1)
     """Level of intervals and of the paired tests."""
     first_tokens: int = Field(ge=0)
@@ -322,6 +324,8 @@ class Params(Section):
         for name, spec in self.models.items():
             if spec.folder != f"models/base/{name}":
                 raise ValueError(f"models.{name}.folder is {spec.folder!r}; it must be models/base/{name}, as in dvc.yaml")
+            if spec.sibling is not None and (spec.sibling == name or spec.sibling not in self.models):
+                raise ValueError(f"models.{name}.sibling is {spec.sibling!r}; it must be another of {sorted(self.models)}")
         return self
 
     @property
@@ -348,10 +352,4 @@ def load(path: Path = PARAMS_FILE) -> Params:
     Raises:
         UserError: missing, not YAML, or not valid.
     """
-    try:
-        raw = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}. Run from the repository's root.") from error
-    except yaml.YAMLError as error:
-        raise UserError(f"{path} is not YAML: {error}") from error
-    return parse(raw, path)
+    return parse(strict_yaml.read(path, "Run from the repository's root."), path)

@@ -122,6 +122,8 @@ class Constraint(Record, frozen=True, kw_only=True):
     any: tuple[str, ...] = ()
     text: str | None = None
     keys: tuple[str, ...] = ()
+    args: dict[str, int | str | tuple[str, ...]] = {}
+    """Arguments of an instruction of IFEval, whose kind has a colon."""
 
 
 class Prompt(Record, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ GROUND_FLOOR = [
     "faults",
     "sections",
     "rule_params",
+    "strict_yaml",
     "params",
     "jsonl",
     "digests",

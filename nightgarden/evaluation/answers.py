@@ -5,12 +5,17 @@ Shapes only; no rule, no file, no model.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from nightgarden.records import Prompt, Record
 
-Side = Literal["stock", "adapted"]
+Side = Literal["stock", "adapted", "sibling"]
+"""`sibling`: the instruct model of a base model, for the eye; nothing is compared with it."""
 SIDES: tuple[Side, ...] = ("stock", "adapted")
+"""The two that are compared."""
+COLUMNS: tuple[Side, ...] = (*SIDES, "sibling")
+"""In the order in which they are shown."""
 Pole = Literal["failing", "middle", "excellent"]
 POLES: tuple[Pole, ...] = ("failing", "middle", "excellent")
 
@@ -21,8 +26,8 @@ class Answer(Record, frozen=True, kw_only=True):
     prompt: Prompt
     text: str
     """The reply without its stop token; every other control token stays visible."""
-    max_words: int
-    """Words that a reply may have."""
+    max_words: int | None
+    """Words that a reply may have; None where the prompt alone says how long."""
     truncated: bool = False
     """True when the reply was cut off before its stop token."""
 
@@ -78,3 +83,9 @@ class Scored(Record, frozen=True, kw_only=True):
     def complies(self) -> bool:
         """True when the reply is not void and breaks no constraint of its prompt."""
         return self.void is None and self.passed("format_compliance") is not False
+
+
+def columns(replies: Iterable[Reply]) -> tuple[Side, ...]:
+    """The sides that wrote, in the order in which they are shown."""
+    there = {reply.side for reply in replies}
+    return tuple(side for side in COLUMNS if side in there)

@@ -16,7 +16,7 @@ from nightgarden import jsonl
 from nightgarden.digests import sha256_text
 from nightgarden.errors import Refusal, UserError
 from nightgarden.evaluation import prompts, runs
-from nightgarden.evaluation.answers import SIDES, Reply
+from nightgarden.evaluation.answers import COLUMNS, Reply
 from nightgarden.evaluation.evaluate import require_same_ids
 from nightgarden.evaluation.runs import Past
 from nightgarden.evaluation.vacuity import void_reason
@@ -79,6 +79,8 @@ def _verdict(place: Path, params: Params, root: Path) -> tuple[Verdict, tuple[st
         return "invalid", tuple(faults)
     if doubt := _doubt(past, params, root):
         return "unverified", (doubt,)
+    if past.run.served:
+        return "unverified", (f"{', '.join(past.run.served.values())} answered behind a server: its weights are not known",)
     if void := list(_void(past.replies)):
         return "suspect", tuple(void)
     return "valid", ("its ids and its passport are those of today",)
@@ -87,7 +89,7 @@ def _verdict(place: Path, params: Params, root: Path) -> tuple[Verdict, tuple[st
 def _own_faults(past: Past) -> Iterator[str]:
     """In what the run contradicts itself."""
     try:
-        require_same_ids(past.replies)
+        require_same_ids(past.replies, past.run.sides)
     except Refusal as error:
         yield str(error)
     for reply in past.replies:
@@ -131,7 +133,7 @@ def _template_faults(past: Past, params: Params, root: Path) -> Iterator[str]:
 
 
 def _void(replies: Sequence[Reply]) -> Iterator[str]:
-    for side in SIDES:
+    for side in COLUMNS:
         said = [void_reason(reply.text) for reply in replies if reply.side == side]
         void = [reason for reason in said if reason is not None]
         if said and len(void) / len(said) >= MOST_VOID:

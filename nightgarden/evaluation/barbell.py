@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nightgarden.evaluation.answers import POLES, SIDES, Pole, Score, Scored, Side
+from nightgarden.evaluation.answers import COLUMNS, POLES, Pole, Score, Scored, Side
 from nightgarden.evaluation.paired import wilson
-from nightgarden.evaluation.prompts import CATEGORIES
+from nightgarden.evaluation.prompts import in_order
 from nightgarden.records import Record
 
 PART_OF_ANOTHER = ("context_use",)
@@ -45,9 +45,10 @@ def pole(void: str | None, scores: Iterable[Score]) -> Pole:
 def barbell(scored: Sequence[Scored], alpha: float) -> Barbell:
     """Shares at the poles by category and side. Several seeds of a prompt count as independent replies."""
     table: Barbell = {}
-    for category in (*CATEGORIES, "all"):
+    there = [side for side in COLUMNS if any(item.side == side for item in scored)]
+    for category in (*in_order(item.category for item in scored), "all"):
         table[category] = {}
-        for side in SIDES:
+        for side in there:
             chosen = [item for item in scored if item.side == side and category in (item.category, "all")]
             table[category][side] = {name: _share(chosen, name, alpha) for name in POLES}
     return table

@@ -1,6 +1,7 @@
 """The checkable demands of a prompt: one function a kind, each telling what is wrong.
 
-A check answers None or one sentence. Knows nothing of scores or models.
+A check answers None or one sentence. A kind with a colon is one of IFEval's and is judged in `ifeval.py`, as published:
+there a reply that was cut off is judged by what it has. Knows nothing of scores or models.
 """
 
 from __future__ import annotations
@@ -8,6 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import msgspec
+
+from nightgarden.evaluation import ifeval
 from nightgarden.evaluation.wording import find_phrases, fold, sentences, words
 from nightgarden.records import Constraint
 
@@ -131,12 +135,33 @@ CHECKS: dict[str, tuple[Check, str]] = {
 """Every kind: its check, and the field that it needs (`` = none)."""
 
 
+def instruction_args(constraint: Constraint) -> ifeval.Args:
+    """Arguments of a constraint whose kind is one of IFEval's.
+
+    Raises:
+        msgspec.ValidationError: an argument that no instruction has, or of another type.
+    """
+    return msgspec.convert(constraint.args, ifeval.Args)
+
+
+def _args_fault(constraint: Constraint) -> str | None:
+    if constraint != Constraint(kind=constraint.kind, args=constraint.args):
+        return f"{constraint.kind} takes its arguments in `args`"
+    try:
+        args = instruction_args(constraint)
+    except msgspec.ValidationError as error:
+        return f"{constraint.kind}: {error}"
+    return ifeval.args_fault(constraint.kind, args)
+
+
 def fault(constraint: Constraint) -> str | None:
     """What is wrong with a constraint as it is written, or None."""
+    if constraint.kind in ifeval.CHECKS:
+        return _args_fault(constraint)
     if constraint.kind not in CHECKS:
-        return f"unknown kind {constraint.kind!r}; kinds are {', '.join(CHECKS)}"
+        return f"unknown kind {constraint.kind!r}; kinds are {', '.join((*CHECKS, *ifeval.CHECKS))}"
     needed = CHECKS[constraint.kind][1]
-    given = {name for name in ("n", "any", "text", "keys") if getattr(constraint, name)}
+    given = {name for name in ("n", "any", "text", "keys", "args") if getattr(constraint, name)}
     if given != ({needed} if needed else set()):
         return f"{constraint.kind} needs {needed or 'no field'}; it has {', '.join(sorted(given)) or 'none'}"
     return None
@@ -144,6 +169,8 @@ def fault(constraint: Constraint) -> str | None:
 
 def broken(text: str, constraint: Constraint, *, truncated: bool) -> str | None:
     """How a reply breaks a constraint, or None; a reply that was cut off satisfies lasting kinds only."""
+    if constraint.kind in ifeval.CHECKS:
+        return ifeval.broken(constraint.kind, instruction_args(constraint), (text,))
     check, _ = CHECKS[constraint.kind]
     reason = check(text, constraint)
     if reason is None and truncated and constraint.kind not in LASTING:

@@ -15,7 +15,7 @@ from nightgarden.evaluation.answers import SIDES, Scored, Side
 from nightgarden.records import Record
 
 Interval = tuple[float, float]
-Writer = Literal["stock", "adapted", "placebo"]
+Writer = Side | Literal["placebo"]
 Verdict = Literal["decide", "do not decide", "cannot tell"]
 FIRST = 10
 """Positions whose share of the divergence is told (Qi et al. 2024, arXiv 2406.05946: alignment lies in the first few tokens)."""

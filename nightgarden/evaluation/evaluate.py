@@ -7,8 +7,9 @@ that DVC tracks: its pointer moves when an adapter is published.
 
 from __future__ import annotations
 
+import gc
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nightgarden import jsonl
+from nightgarden.clock import Clock
 from nightgarden.digests import sha256_text, source_digest
 from nightgarden.errors import Refusal
 from nightgarden.evaluation import prompts, report, runs
@@ -78,20 +80,24 @@ def evaluate(params: Params, root: Path, place: Place) -> Report:
     chosen = prompts.tokenise(prompts.load(root / prompts.FILE, params.evaluation.prompts), template, tokenizer)
     stop = tokenizer.convert_tokens_to_ids(template.stop)
     way = Way(tokenizer=tokenizer, stop=stop, cache=place.state / "generation")
-    sides, work = open_sides(params, root, way, chosen)
-    replies = side_by_side(sides, work, tokenizer, chosen)
+    pair = answer_pair(params, root, way, chosen, place.clock)
+    replies = pair.replies + (answer_sibling(params, root, way, chosen, pair.work) if spec.sibling else [])
     generated = place.clock()
-    panel = crossed(sides, work, tokenizer, chosen, replies) if params.evaluation.first_tokens else None
-    studied = place.clock()
     rival = champion(root, str(card.get("adapter")))
     result = judge(seal, params.evaluation, [item.prompt for item in chosen], replies, rival.scored if rival else None)
-    result = replace(result, first_tokens=panel)
-    write(result, identity(params, seal, fingerprint(template, tokenizer), card, work), root, rival.adapter if rival else None)
-    log.info("%s: %s", result.promotion.verdict, result.promotion.reason)
+    result = replace(result, first_tokens=pair.panel)
+    run = identity(params, seal, fingerprint(template, tokenizer), card, pair.work)
+    if spec.sibling:
+        run = msgspec.structs.replace(
+            run, sides=result.sides, sibling=specs.weights_digest(specs.folder(params.models[spec.sibling], root))
+        )
+    write(result, run, root, rival.adapter if rival else None)
+    if result.promotion is not None:
+        log.info("%s: %s", result.promotion.verdict, result.promotion.reason)
     return flat(result) | {
-        "time_generate_s": (generated - started).total_seconds(),
-        "time_first_tokens_s": (studied - generated).total_seconds(),
-        "time_score_s": (place.clock() - studied).total_seconds(),
+        "time_generate_s": (generated - started).total_seconds() - pair.panel_seconds,
+        "time_first_tokens_s": pair.panel_seconds,
+        "time_score_s": (place.clock() - generated).total_seconds(),
     }
 
 
@@ -103,6 +109,49 @@ class Way:
     stop: int
     """Id of the template's stop token."""
     cache: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """What stock and adapted wrote."""
+
+    work: generate.Work
+    replies: list[Reply]
+    panel: FirstTokens | None
+    panel_seconds: float
+
+
+def answer_pair(params: Params, root: Path, way: Way, chosen: Sequence[Tokenised], clock: Clock) -> Pair:
+    """Replies of both sides and, where asked for, the panel of first tokens; the model is let go behind them."""
+    sides, work = open_sides(params, root, way, chosen)
+    replies = side_by_side(sides, work, way.tokenizer, chosen)
+    generated = clock()
+    panel = crossed(sides, work, way.tokenizer, chosen, replies) if params.evaluation.first_tokens else None
+    return Pair(work=work, replies=replies, panel=panel, panel_seconds=(clock() - generated).total_seconds())
+
+
+def answer_sibling(params: Params, root: Path, way: Way, chosen: Sequence[Tokenised], work: generate.Work) -> list[Reply]:
+    """Replies of the base's instruct model to the very same ids; the pair's model has been let go before it is loaded.
+
+    Raises:
+        Refusal: a witness of its passport disagrees, or its tokenizer makes other ids of the prompts.
+    """
+    from nightgarden.evaluation import generate
+
+    name = str(params.base_spec.sibling)
+    spec, template = params.models[name], registry.get(params.base_spec.template)
+    passport.require(passport.inspect(specs.folder(spec, root), None, template))
+    own = prompts.tokenise([item.prompt for item in chosen], template, load.load_tokenizer(specs.folder(spec, root)))
+    for ours, theirs in zip(chosen, own, strict=True):
+        if ours.ids != theirs.ids:
+            raise Refusal(
+                f"prompt {ours.prompt.id} is ids {ours.sha[:12]} to {params.base} and {theirs.sha[:12]} to {name}. Nothing was "
+                f"scored; take models.{params.base}.sibling out, or name a model with the same tokenizer."
+            )
+    gc.collect()  # peft's model holds itself in cycles: without this two models would lie in memory
+    model = generate.Alone(load.load_model(spec, root))
+    alone = replace(work, base=specs.weights_digest(specs.folder(spec, root)), dtype=spec.dtype, adapter="none")
+    return answer(model, "sibling", alone, way.tokenizer, chosen)
 
 
 def open_sides(params: Params, root: Path, way: Way, chosen: Sequence[Tokenised]) -> tuple[generate.Sides, generate.Work]:
@@ -133,17 +182,34 @@ def side_by_side(sides: generate.Sides, work: generate.Work, tokenizer: Any, cho
     Raises:
         Refusal: the sides are no longer two, or were not given the same ids.
     """
-    from nightgarden.evaluation import generate
-
-    asked = [(item, seed) for item in chosen for seed in range(work.settings.seeds)]
-    requests = [generate.Request(prompt_ids=item.ids, seed=seed) for item, seed in asked]
-    made: list[Reply] = []
-    for side in SIDES:
-        for (item, seed), reply in zip(asked, generate.replies(sides, side, requests, work), strict=True):
-            made.append(_reply(item, seed, side, reply, tokenizer))
+    made = [reply for side in SIDES for reply in answer(sides, side, work, tokenizer, chosen)]
     sides.require_two()
     require_same_ids(made)
     return made
+
+
+def answer(
+    model: generate.Sides | generate.Alone, side: Side, work: generate.Work, tokenizer: Any, chosen: Sequence[Tokenised]
+) -> list[Reply]:
+    """One side's replies, every seed of a prompt in turn."""
+    from nightgarden.evaluation import generate
+
+    requests = list(requested(chosen, work.settings.seeds))
+    return as_replies(chosen, side, generate.replies(model, side, requests, work), tokenizer)
+
+
+def requested(chosen: Sequence[Tokenised], seeds: int) -> Iterator[generate.Request]:
+    """One reply to make for each prompt and seed."""
+    from nightgarden.evaluation import generate
+
+    for item in chosen:
+        yield from (generate.Request(prompt_ids=item.ids, seed=seed) for seed in range(seeds))
+
+
+def as_replies(chosen: Sequence[Tokenised], side: Side, made: Sequence[generate.Generated], tokenizer: Any) -> list[Reply]:
+    """Lines of replies.jsonl, from what was made of `requested`."""
+    seeds = len(made) // len(chosen)
+    return [_reply(chosen[at // seeds], at % seeds, side, reply, tokenizer) for at, reply in enumerate(made)]
 
 
 def crossed(
@@ -172,22 +238,25 @@ def _reply(item: Tokenised, seed: int, side: Side, reply: Any, tokenizer: Any) -
     )
 
 
-def require_same_ids(replies: Sequence[Reply]) -> None:
-    """Refuse replies whose two sides were not given the same token ids.
+def require_same_ids(replies: Sequence[Reply], sides: Sequence[Side] = SIDES) -> None:
+    """Refuse replies whose sides were not given the same token ids.
+
+    Args:
+        replies: of a run.
+        sides: who was asked.
 
     Raises:
         Refusal: names the first prompt.
     """
-    given = {side: {(reply.prompt, reply.seed): reply for reply in replies if reply.side == side} for side in SIDES}
-    for key in sorted(given["stock"].keys() | given["adapted"].keys()):
+    given = {side: {(reply.prompt, reply.seed): reply for reply in replies if reply.side == side} for side in sides}
+    for key in sorted({key for one in given.values() for key in one}):
         shas = [
             sha256_text(jsonl.encode(list(reply.prompt_ids)).decode()) if (reply := given[side].get(key)) else None
-            for side in SIDES
+            for side in sides
         ]
-        if shas[0] != shas[1]:
-            raise Refusal(
-                f"prompt {key[0]}, seed {key[1]}: stock was given ids {shas[0]}, adapted {shas[1]}. Nothing was scored."
-            )
+        if len(set(shas)) > 1:
+            told = ", ".join(f"{side} {sha}" for side, sha in zip(sides, shas, strict=True))
+            raise Refusal(f"prompt {key[0]}, seed {key[1]}: the sides were not given the same ids: {told}. Nothing was scored.")
 
 
 @dataclass(frozen=True, kw_only=True)

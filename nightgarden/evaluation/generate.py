@@ -114,6 +114,17 @@ class Sides:
             raise Refusal(f"stock and adapted are not what they are called: {fault}. Nothing was scored; check the adapter.")
 
 
+@dataclass(frozen=True)
+class Alone:
+    """One model without an adapter, as whichever side it is asked to be."""
+
+    model: Any
+
+    def on(self, side: Side) -> AbstractContextManager[None]:
+        """A block in which the model is that side."""
+        return nullcontext()
+
+
 def sides_fault(pristine: torch.Tensor, stock: torch.Tensor, adapted: torch.Tensor) -> str | None:
     """Why three logit vectors of one prompt are no proof of two sides, or None. (V,) each."""
     if not bool(torch.isfinite(adapted).all()):
@@ -147,7 +158,7 @@ def load_sides(spec: ModelSpec, root: Path, adapter: Path, probe: tuple[int, ...
     return sides
 
 
-def replies(sides: Sides, side: Side, requests: Sequence[Request], work: Work) -> list[Generated]:
+def replies(sides: Sides | Alone, side: Side, requests: Sequence[Request], work: Work) -> list[Generated]:
     """Replies in the order of `requests`; batches that an earlier, killed run finished come from the cache.
 
     A batch is cached and made again as a whole, so a resumed run computes what an undisturbed one does,

@@ -310,15 +310,20 @@ def load(path: Path) -> list[Item]:
 def _fault(item: Item) -> str | None:
     if len(item.instruction_id_list) != len(item.kwargs) or not item.kwargs:
         return f"{len(item.instruction_id_list)} instructions with {len(item.kwargs)} sets of arguments"
-    for kind, args in zip(item.instruction_id_list, item.kwargs, strict=True):
-        if kind not in CHECKS:
-            return f"unknown instruction {kind!r}; the 25 are {', '.join(CHECKS)}"
-        for name in CHECKS[kind][1]:
-            value = getattr(args, name)
-            if value is None:
-                return f"{kind} needs {name}"
-            if name.endswith("relation") and value not in RELATIONS:
-                return f"{kind}: relation {value!r}; {' or '.join(RELATIONS)} is needed"
+    faults = (args_fault(kind, args) for kind, args in zip(item.instruction_id_list, item.kwargs, strict=True))
+    return next((fault for fault in faults if fault), None)
+
+
+def args_fault(kind: str, args: Args) -> str | None:
+    """What is wrong with an instruction as it is written, or None."""
+    if kind not in CHECKS:
+        return f"unknown instruction {kind!r}; the 25 are {', '.join(CHECKS)}"
+    for name in CHECKS[kind][1]:
+        value = getattr(args, name)
+        if value is None:
+            return f"{kind} needs {name}"
+        if name.endswith("relation") and value not in RELATIONS:
+            return f"{kind}: relation {value!r}; {' or '.join(RELATIONS)} is needed"
     return None
 
 
@@ -326,8 +331,8 @@ def judge(item: Item, reply: str) -> Judged:
     """What every instruction says of a reply; an empty reply follows none."""
     pairs = list(zip(item.instruction_id_list, item.kwargs, strict=True))
     return Judged(
-        strict=tuple(_broken(kind, args, (reply,)) for kind, args in pairs),
-        loose=tuple(_broken(kind, args, loosened(reply)) for kind, args in pairs),
+        strict=tuple(broken(kind, args, (reply,)) for kind, args in pairs),
+        loose=tuple(broken(kind, args, loosened(reply)) for kind, args in pairs),
     )
 
 
@@ -338,7 +343,7 @@ def loosened(reply: str) -> tuple[str, ...]:
     return cut + tuple(text.replace("*", "") for text in cut)
 
 
-def _broken(kind: str, args: Args, texts: Sequence[str]) -> str | None:
+def broken(kind: str, args: Args, texts: Sequence[str]) -> str | None:
     """None if any of the texts follows the instruction, else what is wrong with the first."""
     check, _ = CHECKS[kind]
     reasons = [check(text, args) if text.strip() else "empty" for text in texts]

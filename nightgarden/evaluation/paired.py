@@ -62,11 +62,29 @@ def flips_needed(tests: int, alpha: float) -> int:
     return flips
 
 
+def detectable(of: int, tests: int, alpha: float, power: float = 0.8) -> float | None:
+    """Smallest true share of prompts changed one way, none the other, that the smallest of `tests` p values would show.
+
+    Exact for the first step of Holm's: at least `flips_needed` of `of` prompts change with probability `power`.
+
+    Returns:
+        None where even a change of every prompt would not do.
+    """
+    needed = flips_needed(tests, alpha)
+    if of < needed:
+        return None
+    low, high = 0.0, 1.0
+    while high - low > 1e-4:
+        share = (low + high) / 2
+        missed = sum(comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(needed))
+        low, high = (share, high) if 1 - missed < power else (low, share)
+    return high
+
+
 def paired_difference(pairs: Sequence[tuple[bool, bool]], alpha: float) -> Difference:
     """Difference of two shares over the same items, with Newcombe's interval for pairs (1998, method 10).
 
-    The items count as independent; several seeds of one prompt are not, so the interval is then too
-    narrow, and a gate that asks whether something was lost errs to the safe side.
+    The items count as independent; for several seeds of one prompt see `bootstrap.clustered_difference`.
     """
     of = len(pairs)
     before, after = sum(first for first, _ in pairs), sum(second for _, second in pairs)

@@ -12,15 +12,14 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from nightgarden.evaluation.answers import POLES, SIDES, Pole, Side
+from nightgarden.evaluation.answers import POLES, Pole, Side
 from nightgarden.evaluation.barbell import Barbell, Share
 from nightgarden.evaluation.crossover import FirstTokens
-from nightgarden.evaluation.prompts import CATEGORIES
 from nightgarden.evaluation.scorers import SCORERS, SIX
 from nightgarden.evaluation.verdicts import Rate, readable
 
 INK, FAINT, GRID = "#22252b", "#6b7280", "#e4e6ea"
-SIDE_COLOURS: dict[Side, str] = {"stock": "#8b93a1", "adapted": "#2f7d5b"}
+SIDE_COLOURS: dict[Side, str] = {"stock": "#8b93a1", "adapted": "#2f7d5b", "sibling": "#5b6fb0"}
 POLE_COLOURS: dict[Pole, str] = {"failing": "#c9654b", "middle": "#e3d5ae", "excellent": "#4e9470"}
 EFFECT_COLOURS = {"beginning": "#2f7d5b", "rest": "#8b93a1", "placebo": "#c9654b"}
 STYLE = {
@@ -39,13 +38,14 @@ WIDTH = 8.6
 
 
 def scores(rates: Mapping[Side, Mapping[str, Rate]], alpha: float) -> str:
-    """The six scores, stock and adapted side by side with their intervals of coverage 1 - alpha, as SVG."""
+    """The six scores, the sides one below the other with their intervals of coverage 1 - alpha, as SVG."""
     names = [name for name in SIX if SCORERS[name].good == "low"] + [name for name in SIX if SCORERS[name].good == "high"]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, 4.3), layout="constrained")
         axes = figure.subplots()
         for row, name in enumerate(names):
-            for offset, side in zip((-0.17, 0.17), SIDES, strict=True):
+            for place, side in enumerate(rates):
+                offset = 0.34 * (place - (len(rates) - 1) / 2) * 2 / max(2, len(rates))
                 _whisker(axes, rates[side][name], row + offset, SIDE_COLOURS[side])
         parting = sum(SCORERS[name].good == "low" for name in names) - 0.5
         axes.axhline(parting, color=GRID, linewidth=1.2)
@@ -57,9 +57,9 @@ def scores(rates: Mapping[Side, Mapping[str, Rate]], alpha: float) -> str:
             "share of replies: above the line further left is better, below it further right; "
             f"bars are {100 * (1 - alpha):g} % intervals"
         )
-        handles = [axes.plot([], [], "o", color=SIDE_COLOURS[side], label=side)[0] for side in SIDES]
+        handles = [axes.plot([], [], "o", color=SIDE_COLOURS[side], label=side)[0] for side in rates]
         axes.legend(
-            handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, borderpad=0, handletextpad=0
+            handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, borderpad=0, handletextpad=0
         )
         return _svg(figure)
 
@@ -82,14 +82,18 @@ def _whisker(axes: Any, rate: Rate, height: float, colour: str) -> None:
 
 def poles(barbell: Barbell) -> str:
     """Shares of failing, middle and excellent replies per category and side, as SVG."""
-    rows = [(category, side) for category in (*CATEGORIES, "all") for side in SIDES]
-    heights = [index + 0.55 * (index // len(SIDES)) for index in range(len(rows))]
+    rows = [(category, side) for category, sides in barbell.items() for side in sides]
+    each = len(rows) // len(barbell)
+    heights = [index + 0.55 * (index // each) for index in range(len(rows))]
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, 5.2), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 1.1 + 0.41 * len(rows)), layout="constrained")
         axes = figure.subplots()
         for height, (category, side) in zip(heights, rows, strict=True):
             _stacked(axes, barbell[category][side], height)
-        axes.set_yticks(heights, [f"{readable(category)}   {side}" if side == "stock" else side for category, side in rows])
+        axes.set_yticks(
+            heights,
+            [f"{readable(category)}   {side}" if side == next(iter(barbell[category])) else side for category, side in rows],
+        )
         axes.set_ylim(heights[-1] + 0.6, -0.6)
         _percent_axis(axes)
         axes.set_xlabel("share of replies; whiskers are intervals of the two poles")

@@ -5,7 +5,7 @@ Knows the file and the chat template; no weights, no reply.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,12 @@ CATEGORIES: tuple[str, ...] = ("identity_stripping", "context_supremacy", "memor
 SYSTEM = "You are talking with one person."
 """System prompt where a prompt has none: a model's own template may fill the gap with a default of its own
 (SmolLM2's names the model, Mistral Small's prints today's date), and then the two sides answer that."""
+
+
+def in_order(categories: Iterable[str]) -> tuple[str, ...]:
+    """Each category once: those of the 35 prompts first, in their order, then a suite's own by name."""
+    there = set(categories)
+    return tuple(name for name in CATEGORIES if name in there) + tuple(sorted(there - set(CATEGORIES)))
 
 
 class Line(Record, frozen=True, kw_only=True):
@@ -53,13 +59,26 @@ def load(path: Path, count: int | None = None) -> list[Prompt]:
         UserError: a line that is no prompt, or fewer prompts than asked for.
     """
     lines: list[Line] = list(jsonl.read(path, Line))
-    prompts: list[Prompt] = []
-    for number, line in enumerate(lines, 1):
-        prompt = with_system(line)
-        if fault := _fault(prompt, {item.id for item in prompts}):
-            raise UserError(f"{path}:{number}: {line.id}: {fault}. Correct the line.")
-        prompts.append(prompt)
-    return choose(prompts, count)
+    if strange := next(((n, line) for n, line in enumerate(lines, 1) if line.category not in CATEGORIES), None):
+        raise UserError(
+            f"{path}:{strange[0]}: {strange[1].id}: unknown category {strange[1].category!r}; categories are "
+            f"{', '.join(CATEGORIES)}. Correct the line."
+        )
+    return choose(checked([with_system(line) for line in lines], path), count)
+
+
+def checked(prompts: Sequence[Prompt], path: Path) -> Sequence[Prompt]:
+    """The prompts of a file, if each of them is one.
+
+    Raises:
+        UserError: names the first that is not, by its number.
+    """
+    known: set[str] = set()
+    for number, prompt in enumerate(prompts, 1):
+        if fault := _fault(prompt, known):
+            raise UserError(f"{path}:{number}: {prompt.id}: {fault}. Correct the line.")
+        known.add(prompt.id)
+    return prompts
 
 
 def with_system(line: Line) -> Prompt:
@@ -79,8 +98,6 @@ def with_system(line: Line) -> Prompt:
 def _fault(prompt: Prompt, known: set[str]) -> str | None:
     if prompt.id in known:
         return "this id stands twice"
-    if prompt.category not in CATEGORIES:
-        return f"unknown category {prompt.category!r}; categories are {', '.join(CATEGORIES)}"
     if prompt.turns[-1].role != "user":
         return f"the last turn is {prompt.turns[-1].role}'s; a prompt ends with the user's"
     return next((fault for item in prompt.constraints if (fault := constraints.fault(item))), None)
@@ -92,17 +109,16 @@ def choose(prompts: Sequence[Prompt], count: int | None) -> list[Prompt]:
     Raises:
         UserError: there are fewer.
     """
-    by_category = {name: sorted((p for p in prompts if p.category == name), key=lambda p: p.id) for name in CATEGORIES}
+    names = in_order(prompt.category for prompt in prompts)
+    by_category = {name: sorted((p for p in prompts if p.category == name), key=lambda p: p.id) for name in names}
     if count is None:
-        return [prompt for name in CATEGORIES for prompt in by_category[name]]
+        return [prompt for name in names for prompt in by_category[name]]
     if count > len(prompts):
-        raise UserError(
-            f"evaluation.prompts is {count}; the file has {len(prompts)}. Set it to at most that, or to null for all."
-        )
+        raise UserError(f"{count} prompts are asked for; the file has {len(prompts)}. Ask for at most that, or for all.")
     longest = max(map(len, by_category.values()))
-    dealt = [by_category[name][row] for row in range(longest) for name in CATEGORIES if row < len(by_category[name])]
+    dealt = [by_category[name][row] for row in range(longest) for name in names if row < len(by_category[name])]
     taken = {prompt.id for prompt in dealt[:count]}
-    return [prompt for name in CATEGORIES for prompt in by_category[name] if prompt.id in taken]
+    return [prompt for name in names for prompt in by_category[name] if prompt.id in taken]
 
 
 def tokenise(prompts: Sequence[Prompt], template: ChatTemplate, tokenizer: Any) -> list[Tokenised]:

@@ -9,18 +9,22 @@ import base64
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from nightgarden.evaluation import pictures
-from nightgarden.evaluation.answers import SIDES, Reply, Score, Scored
+from nightgarden.evaluation import pairs, pictures
 from nightgarden.evaluation.crossover import FIRST
 from nightgarden.evaluation.paired import flips_needed
-from nightgarden.evaluation.prompts import CATEGORIES
+from nightgarden.evaluation.prompts import in_order
 from nightgarden.evaluation.results import Result
 from nightgarden.evaluation.scorers import SCORERS
 from nightgarden.evaluation.style import CSS
-from nightgarden.evaluation.verdicts import TESTED, Comparison, readable
-from nightgarden.records import Prompt
+from nightgarden.evaluation.verdicts import TESTED, Comparison, Test, readable
 
 NOTHING = "–"
+NUMBERS = {
+    "prompt_strict": "whole prompts, strict",
+    "prompt_loose": "whole prompts, loose",
+    "instruction_strict": "instructions, strict",
+    "instruction_loose": "instructions, loose",
+}
 
 
 def page(result: Result) -> str:
@@ -29,36 +33,52 @@ def page(result: Result) -> str:
         _head(result),
         _passport(result),
         _scores(result),
+        _following(result),
         _poles(result),
         _compliance(result),
         _first_tokens(result),
-        *(_category(result, category) for category in CATEGORIES if any(p.category == category for p in result.prompts)),
+        _section("Most telling pairs", told) if (told := pairs.telling(result)) else "",
+        pairs.filters(),
+        *(
+            _section(f"Replies: {readable(name)}", pairs.category(result, name))
+            for name in in_order(prompt.category for prompt in result.prompts)
+        ),
         _reading(result),
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Evaluation: {result.promotion.verdict}</title><style>{CSS}</style></head>\n"
+        f"<title>Evaluation: {escape(_headline(result)[0])}</title><style>{CSS}{pairs.filter_css()}</style></head>\n"
         f"<body><main>\n{''.join(parts)}</main></body></html>\n"
     )
 
 
+def _headline(result: Result) -> tuple[str, str, str]:
+    """The verdict in a word or two, its reason, and its tone."""
+    if result.promotion is not None:
+        return result.promotion.verdict.capitalize(), result.promotion.reason, result.promotion.verdict
+    if result.comparison is None:
+        return str(result.suite), f"{readable(result.sides[0]).capitalize()} alone; nothing is compared.", ""
+    return str(result.suite), "A suite is compared and promotes nothing; an adapter is promoted by the 35 prompts.", ""
+
+
 def _head(result: Result) -> str:
-    families = [
+    word, reason, tone = _headline(result)
+    tiles = [
         _tile(family.capitalize(), verdict.verdict, verdict.reason, verdict.verdict.split()[0])
-        for family, verdict in result.comparison.families.items()
+        for family, verdict in (result.comparison.families.items() if result.comparison else ())
     ]
-    of = len(result.scored) // 2
-    cut = " and ".join(str(sum(reply.truncated for reply in result.replies if reply.side == side)) for side in SIDES)
-    void = " and ".join(str(result.void(side)) for side in SIDES)
+    cut = ", ".join(str(sum(reply.truncated for reply in result.replies if reply.side == side)) for side in result.sides)
+    void = ", ".join(str(result.void(side)) for side in result.sides)
+    who = ", ".join(result.sides)
     unverified = '<p class="warning">The template is unverified: no number on this page can promote an adapter.</p>'
     return (
-        f'<header class="{result.promotion.verdict}"><p class="kicker">Stock and adapted model, side by side</p>'
-        f"<h1>{result.promotion.verdict.capitalize()}</h1><p>{escape(result.promotion.reason)}</p></header>\n"
+        f'<header class="{tone}"><p class="kicker">Side by side: {who}</p>'
+        f"<h1>{escape(word)}</h1><p>{escape(reason)}</p></header>\n"
         f"{'' if result.passport.verdict == 'agree' else unverified}"
-        f'<div class="tiles">{"".join(families)}'
+        f'<div class="tiles">{"".join(tiles)}'
         f"{_tile('Template', result.passport.verdict, result.passport.family or 'no known family', result.passport.verdict)}"
-        f"{_tile('Void replies', void, f'stock and adapted, of {of} each; {cut} were cut off', '')}</div>\n"
+        f"{_tile('Void replies', void, f'{who}, of {result.each} each; {cut} were cut off', '')}</div>\n"
     )
 
 
@@ -76,25 +96,38 @@ def _dot(tone: str) -> str:
 
 
 def _scores(result: Result) -> str:
+    tests = result.comparison.tests if result.comparison else {}
     rows = []
     for name, scorer in SCORERS.items():
-        stock, adapted = (_counted(result.rates[side][name].count, result.rates[side][name].of) for side in SIDES)
-        test = result.comparison.tests.get(name)
-        tested = [NOTHING] * 3 if test is None else [f"{test.won} / {test.lost}", f"{test.p_holm:.2g}", test.verdict]
-        direction = "lower" if scorer.good == "low" else "higher"
-        rows.append([scorer.title, scorer.family, direction, stock, adapted, *tested])
+        counts = [_counted(found[name].count, found[name].of) for found in result.rates.values()]
+        rows.append(
+            [scorer.title, scorer.family, "lower" if scorer.good == "low" else "higher", *counts, *_tested(tests.get(name))]
+        )
     needed = flips_needed(len(TESTED), result.settings.alpha)
     note = (
         f"Won and lost count prompts; p is McNemar's exact test after Holm over {len(TESTED)} scores. "
-        f"The first score to hold needs {needed} prompts that all change one way."
+        f"The first score to hold needs {needed} prompts that all change one way. “Would see”: the smallest true share of "
+        "the judged prompts, changed one way, that this test finds four times of five."
     )
-    head = ["score", "family", "better", "stock", "adapted", "won / lost", "p", "verdict"]
-    picture = _picture(pictures.scores(result.rates, result.settings.alpha), "Six scores with intervals, stock and adapted")
+    head = ["score", "family", "better", *result.rates, "won / lost", "p", "would see", "verdict"]
+    picture = _picture(pictures.scores(result.rates, result.settings.alpha), "Six scores with intervals, side by side")
     return _section("Six scores", f'{picture}{_table(head, rows)}<p class="note">{note}</p>')
+
+
+def _tested(test: Test | None) -> list[str]:
+    if test is None:
+        return [NOTHING] * 4
+    seen = NOTHING if test.detectable is None else f"{test.detectable:.0%} of {test.of}"
+    return [f"{test.won} / {test.lost}", f"{test.p_holm:.2g}", seen, test.verdict]
 
 
 def _counted(count: int, of: int) -> str:
     return f"{count} of {of} ({count / of:.0%})" if of else "none judged"
+
+
+def _of_kind(counts: tuple[int, int, int]) -> str:
+    strict, loose, of = counts
+    return f"{strict} / {loose} of {of}"
 
 
 def _poles(result: Result) -> str:
@@ -114,7 +147,12 @@ def _poles(result: Result) -> str:
 
 def _compliance(result: Result) -> str:
     tables = [_compliance_table(item) for item in (result.comparison, result.champion) if item is not None]
-    note = "A reply complies when it is not void and breaks no constraint. A loss counts when its whole interval is below zero."
+    if not tables:
+        return ""
+    note = (
+        "A reply complies when it is not void and breaks no constraint. A loss counts when its whole interval, over prompts, "
+        "is below zero."
+    )
     return _section("Compliance by category", f'{"".join(tables)}<p class="note">{note}</p>')
 
 
@@ -143,69 +181,33 @@ def _first_tokens(result: Result) -> str:
     return _section("Do the first tokens decide?", f'{verdict}{picture}<p class="note">{note}</p>')
 
 
-def _category(result: Result, category: str) -> str:
-    chosen = [prompt for prompt in result.prompts if prompt.category == category]
-    pairs = "".join(_prompt(result, prompt) for prompt in chosen)
-    return _section(f"Replies: {readable(category)}", pairs)
-
-
-def _prompt(result: Result, prompt: Prompt) -> str:
-    """One prompt with its replies, one row a seed."""
-    replies = {(reply.side, reply.seed): reply for reply in result.replies if reply.prompt == prompt.id}
-    scored = {(item.side, item.seed): item for item in result.scored if item.prompt == prompt.id}
-    columns = "".join(_reply(replies[side, seed], scored[side, seed]) for seed in range(result.settings.seeds) for side in SIDES)
-    turns = "".join(f'<p class="turn"><i>{turn.role}</i> {escape(turn.content)}</p>' for turn in prompt.turns)
-    memories = "".join(
-        f'<p class="turn"><i>{"correction" if m.correction else "memory"}</i> {escape(m.text)}</p>' for m in prompt.memories
+def _following(result: Result) -> str:
+    """IFEval's numbers, where the prompts have its instructions."""
+    if not result.following:
+        return ""
+    rows = [[title, *(_counted(*getattr(found, name)) for found in result.following.values())] for name, title in NUMBERS.items()]
+    kinds = sorted({kind for found in result.following.values() for kind in found.kinds})
+    by_kind = [[kind, *(_of_kind(found.kinds[kind]) for found in result.following.values())] for kind in kinds]
+    note = (
+        "As published: a reply counts by its text, cut off or not. Loose forgives a first or last line and asterisks. "
+        "Two defects of the published checks are not copied: where a row asks for the letter # or !, that character is counted."
     )
-    directives = "".join(f'<p class="turn"><i>directive</i> {escape(text)}</p>' for text in prompt.directives)
-    return f'<article><h3>{prompt.id}</h3>{turns}{memories}{directives}<div class="pair">{columns}</div></article>\n'
-
-
-def _reply(reply: Reply, scored: Scored) -> str:
-    """A reply with the spans that scorers speak of, its pole, and a chip for each check that fails."""
-    chips = [f'<span class="chip">{SCORERS[s.name].title}: {escape(s.reason)}</span>' for s in scored.scores if s.passed is False]
-    if scored.void:
-        chips.insert(0, f'<span class="chip">void: {escape(scored.void)}</span>')
-    seed = f" · seed {reply.seed}" if reply.seed else ""
-    cut = '<span class="cut">cut off</span>' if reply.truncated else ""
-    return (
-        f'<div class="reply {scored.pole}"><h4>{reply.side}{seed} {_dot(scored.pole)}{scored.pole}</h4>'
-        f'<div class="text">{highlighted(reply.text, scored.scores) or "(empty)"}{cut}</div>{"".join(chips)}</div>'
-    )
-
-
-def highlighted(text: str, scores: Sequence[Score]) -> str:
-    """The text as HTML with marks; of two spans that overlap the earlier and longer one is shown."""
-    spans = sorted(
-        (
-            (start, -end, score)
-            for score in scores
-            for start, end in score.spans
-            if score.passed is not True or score.name == "context_use"
-        ),
-        key=lambda item: item[:2],
-    )
-    pieces, done = [], 0
-    for start, negative, score in spans:
-        if start < done:
-            continue
-        tone = "good" if score.name == "context_use" else "bad"
-        pieces.append(escape(text[done:start]))
-        pieces.append(f'<mark class="{tone}" title="{SCORERS[score.name].title}">{escape(text[start:-negative])}</mark>')
-        done = -negative
-    return "".join(pieces) + escape(text[done:])
+    head = ["", *result.following]
+    tables = _table(head, rows) + _table(["kind: strict / loose", *result.following], by_kind)
+    return _section("Instructions followed", f'{tables}<p class="note">{note}</p>')
 
 
 def _reading(result: Result) -> str:
     settings = result.settings
     way = "greedily" if settings.temperature == 0 else f"at temperature {settings.temperature:g}, top-p {settings.top_p:g}"
+    limit = settings.max_reply_words
+    too_long = "A reply is too long only when it is cut off." if limit is None else f"A reply is too long above {limit} words."
     text = (
-        f"Both sides were given the same token ids and wrote {way}, up to {settings.max_new_tokens} tokens, with the same noise "
+        f"All sides were given the same token ids and wrote {way}, up to {settings.max_new_tokens} tokens, with the same noise "
         "per prompt, seed and position, so that they part only where the models do. "
-        f"A reply is too long above {settings.max_reply_words} words. Style scores leave out void and cut-off replies; "
+        f"{too_long} Style scores leave out void and cut-off replies; "
         "format and context count a void reply as failing. Several seeds of one prompt are not independent: intervals "
-        "over replies are then too narrow, tests over prompts are not. "
+        "of shares are then too narrow; tests, and intervals of a difference, go over prompts. "
         "Rules see form and facts, not sense: read some replies before you believe a verdict. "
         "Ids, replies and scores lie beside this page."
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from nightgarden import jsonl
 from nightgarden.errors import UserError
-from nightgarden.evaluation.answers import Reply, Scored
+from nightgarden.evaluation.answers import SIDES, Reply, Scored, Side
 from nightgarden.records import Prompt, Record
 
 FILES = RUN, PROMPTS, REPLIES, SCORES = ("run.json", "prompts.jsonl", "replies.jsonl", "scores.jsonl")
@@ -37,6 +37,14 @@ class Run(Record, frozen=True, kw_only=True):
     """The section `evaluation` of params.yaml."""
     machine: str
     libraries: dict[str, str]
+    sides: tuple[Side, ...] = SIDES
+    """Who was asked."""
+    suite: dict[str, str] = {}
+    """Name and sha256 of the suite that was asked; empty for the 35 prompts."""
+    sibling: dict[str, str] = {}
+    """Digests of the weights of the third column, where there is one."""
+    served: dict[str, str] = {}
+    """Side -> the name of the model at a server that answered as it; its weights are not known."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,13 @@ article h3 { margin: 0 0 6px; font-size: 15px; color: var(--faint); }
 .turn { margin: 2px 0; font-size: 15px; display: flex; }
 .turn i { flex: 0 0 84px; line-height: 24px; color: var(--faint); font-style: normal; font-size: 13px; }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 14px; margin-top: 10px; }
-@media (max-width: 700px) { .pair { grid-template-columns: 1fr; } }
+.pair.of-1 { grid-template-columns: 1fr; }
+.pair.of-3 { grid-template-columns: 1fr 1fr 1fr; }
+@media (max-width: 700px) { .pair, .pair.of-3 { grid-template-columns: 1fr; } }
+.filters { position: sticky; top: 0; background: var(--paper); border-radius: 12px; padding: 10px 26px; font-size: 14px;
+  box-shadow: 0 1px 4px #0002; z-index: 1; }
+.filters label { margin-left: 14px; white-space: nowrap; }
+.parts { border-left: 3px solid var(--unsure); margin: 0 1px; }
 .reply { background: #fafaf8; border: 1px solid var(--line); border-radius: 10px; padding: 10px 14px; }
 .reply h4 { margin: 0 0 6px; font-size: 13px; font-weight: 500; color: var(--faint); }
 .reply .dot { margin: 0 5px 0 8px; }

@@ -127,7 +127,7 @@ def _reply(item: Tokenised, ids: tuple[int, ...], made: generate.Generated, toke
     )
 
 
-def _row(name: str, chosen: Sequence[Tokenised], replies: Sequence[Reply], max_words: int) -> Row:
+def _row(name: str, chosen: Sequence[Tokenised], replies: Sequence[Reply], max_words: int | None) -> Row:
     scored = [scored_reply(reply, item.prompt, max_words) for reply, item in zip(replies, chosen, strict=True)]
     judged = {score: [passed for item in scored if (passed := item.passed(score)) is not None] for score in SCORERS}
     return Row(

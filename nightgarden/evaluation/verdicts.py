@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nightgarden.evaluation.answers import Scored
-from nightgarden.evaluation.paired import Difference, flips_needed, holm, mcnemar, paired_difference, wilson
-from nightgarden.evaluation.prompts import CATEGORIES
+from nightgarden.evaluation.bootstrap import clustered_difference
+from nightgarden.evaluation.paired import Difference, detectable, flips_needed, holm, mcnemar, wilson
+from nightgarden.evaluation.prompts import in_order
 from nightgarden.evaluation.scorers import SCORERS
 
 Verdict = Literal["improved", "worse", "cannot tell"]
@@ -47,6 +48,8 @@ class Test:
     p: float
     """McNemar's exact test, two-sided."""
     p_holm: float
+    detectable: float | None
+    """Smallest share of the `of` prompts, changed one way, that would be found four times of five; None: no share would."""
     verdict: Verdict
 
 
@@ -66,7 +69,7 @@ class Comparison:
     """Name of the other side, as reasons say it."""
     tests: dict[str, Test]
     compliance: dict[str, Difference]
-    """By category, and `all`: replies that are not void and break no constraint."""
+    """By category, and `all`: replies that are not void and break no constraint; intervals over prompts."""
     families: dict[str, FamilyVerdict]
 
 
@@ -83,14 +86,20 @@ def compare(before: Sequence[Scored], after: Sequence[Scored], against: str, alp
     pairs = _pairs(before, after)
     tests = _tests(pairs, alpha)
     compliance = {
-        category: paired_difference(
-            [(old.complies, new.complies) for old, new in pairs if category in (old.category, "all")],
-            alpha,
-        )
-        for category in (*CATEGORIES, "all")
+        category: clustered_difference(_complied(pairs, category), alpha)
+        for category in (*in_order(new.category for _, new in pairs), "all")
     }
     families = {family: _family(family, tests, lost_compliance(compliance, against), alpha) for family in FAMILIES}
     return Comparison(against=against, tests=tests, compliance=compliance, families=families)
+
+
+def _complied(pairs: Sequence[tuple[Scored, Scored]], category: str) -> dict[str, list[tuple[bool, bool]]]:
+    """Whether the replies of a category comply before and after, by prompt."""
+    by_prompt: dict[str, list[tuple[bool, bool]]] = {}
+    for old, new in pairs:
+        if category in (new.category, "all"):
+            by_prompt.setdefault(new.prompt, []).append((old.complies, new.complies))
+    return by_prompt
 
 
 def _pairs(before: Sequence[Scored], after: Sequence[Scored]) -> list[tuple[Scored, Scored]]:
@@ -106,7 +115,15 @@ def _tests(pairs: Sequence[tuple[Scored, Scored]], alpha: float) -> dict[str, Te
     for name, (won, lost, of) in counts.items():
         sure = adjusted[name] <= alpha
         verdict: Verdict = "cannot tell" if not sure else "improved" if won > lost else "worse"
-        tests[name] = Test(won=won, lost=lost, of=of, p=p[name], p_holm=adjusted[name], verdict=verdict)
+        tests[name] = Test(
+            won=won,
+            lost=lost,
+            of=of,
+            p=p[name],
+            p_holm=adjusted[name],
+            detectable=detectable(of, len(TESTED), alpha),
+            verdict=verdict,
+        )
     return tests
 
 

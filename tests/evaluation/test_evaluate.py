@@ -69,7 +69,7 @@ def test_both_sides_were_given_the_same_ids_and_the_ids_lie_beside_the_replies(e
 def test_replies_to_other_ids_are_refused(evaluated: tuple[Path, Report]) -> None:
     replies: list[Reply] = list(jsonl.read(evaluated[0] / stage.SCORES / runs.REPLIES, Reply))
     other = msgspec.structs.replace(replies[-1], prompt_ids=(*replies[-1].prompt_ids, 1))
-    with pytest.raises(Refusal, match=f"prompt {other.prompt}, seed 0: stock was given ids"):
+    with pytest.raises(Refusal, match=f"prompt {other.prompt}, seed 0: the sides were not given the same ids"):
         require_same_ids([*replies[:-1], other])
     with pytest.raises(Refusal, match="adapted None"):
         require_same_ids(replies[:-1])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nightgarden.evaluation import prompts, report
+from nightgarden.evaluation import pairs, prompts, report
 from nightgarden.evaluation.answers import SIDES, Reply, Score
 from nightgarden.evaluation.results import Result, judge, summary
 from nightgarden.params import Params
@@ -90,6 +90,6 @@ def test_marks_never_overlap_and_lose_no_character() -> None:
         Score(name="exclamations", value=1, passed=False, reason="", spans=((3, 5), (6, 7))),
         Score(name="bullets", value=0, passed=True, reason="", spans=((0, 7),)),
     )
-    marked = report.highlighted("<abc>!?", scores)
+    marked = pairs.highlighted("<abc>!?", scores)
     assert re.sub(r"</?mark[^>]*>", "", marked) == "&lt;abc&gt;!?"
     assert marked.count("<mark") == 2

@@ -7,7 +7,8 @@ from nightgarden.evaluation.constraints import CONTENT, broken
 from nightgarden.evaluation.vacuity import void_reason
 from nightgarden.evaluation.wording import find_phrases
 
-CATEGORIES = ("context_supremacy", "memory_channels", "correction_compliance")
+WITHOUT_CONTEXT = "identity_stripping"
+"""Its prompts have constraints of content too, but no context to take them from."""
 
 
 def context_use(answer: Answer) -> Score:
@@ -16,7 +17,7 @@ def context_use(answer: Answer) -> Score:
     A void reply fails, as in format compliance, of which this is the part about content.
     """
     wanted = [item for item in answer.prompt.constraints if item.kind in CONTENT]
-    if answer.prompt.category not in CATEGORIES or all(item.kind != "must_contain" for item in wanted):
+    if answer.prompt.category == WITHOUT_CONTEXT or all(item.kind != "must_contain" for item in wanted):
         return Score(name="context_use", value=None, passed=None, reason="the prompt names no fact that must be said")
     if void := void_reason(answer.text):
         return Score(name="context_use", value=0, passed=False, reason=f"void: {void}")
