@@ -117,7 +117,8 @@ def _template_faults(past: Past, params: Params, root: Path) -> Iterator[str]:
         return
     template = registry.get(spec.template)
     folder = specs.folder(spec, root)
-    seal = passport.inspect(folder, past.run.card, template)
+    has_adapter = "adapted" in past.run.sides and not past.run.served
+    seal = passport.inspect(folder, past.run.card if has_adapter else None, template)
     yield from (f"{witness.name}: {witness.why}" for witness in seal.witnesses if witness.says == "refused")
     tokenizer = load.load_tokenizer(folder)
     if apart := differences(past.run.template, fingerprint(template, tokenizer)):
