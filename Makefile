@@ -58,6 +58,9 @@ test-public: setup  ## The tests that need the public data ($NIGHTGARDEN_PUBLIC_
 test-oracle: setup .oracle/ready  ## The tests that ask mistral-common for token ids
 	$(PYTHON) -m pytest -m oracle
 
+test-peers: setup .peers/ready  ## The tests that ask lm-evaluation-harness for its verdicts
+	$(PYTHON) -m pytest -m peers
+
 check: .venv/ready  ## Lint and types
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
@@ -86,4 +89,4 @@ oracle: .oracle/ready  ## mistral-common, in an environment of its own: installe
 clean-env:  ## Remove the environment (models, data and history stay)
 	rm -rf .venv
 
-.PHONY: help setup demo test test-public test-oracle check up down peers oracle clean-env
+.PHONY: help setup demo test test-public test-oracle test-peers check up down peers oracle clean-env

@@ -2,7 +2,7 @@
 
 Zhou et al. 2023, arXiv 2311.07911. A check answers None or one sentence, as in `constraints.py`. Deterministic and
 offline: no random letter where a row names none that is a letter (keys 1122 and 1129), no sentence splitter that
-downloads. Knows no model.
+downloads. tests/evaluation/test_ifeval_peer.py holds every check against lm-evaluation-harness. Knows no model.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from nightgarden import jsonl
 from nightgarden.errors import UserError
 from nightgarden.evaluation.language import language_of
-from nightgarden.evaluation.wording import sentences
+from nightgarden.evaluation.segments import sentences, words
 from nightgarden.records import Record
 
 RELATIONS = ("less than", "at least")
@@ -115,7 +115,7 @@ def response_language(text: str, args: Args) -> str | None:
 
 def number_sentences(text: str, args: Args) -> str | None:
     """So many sentences."""
-    return _related(sentences(text), args.relation, args.num_sentences, "sentences")
+    return _related(len(sentences(text)), args.relation, args.num_sentences, "sentences")
 
 
 def number_paragraphs(text: str, args: Args) -> str | None:
@@ -189,14 +189,14 @@ def json_format(text: str, args: Args) -> str | None:
     bare = re.sub(r"\A```(?:json|Json|JSON)?|```\Z", "", text.strip()).strip()
     try:
         json.loads(bare)
-    except json.JSONDecodeError as error:
-        return f"not JSON: {error.msg} at character {error.pos}"
+    except (ValueError, RecursionError) as error:  # a reply of 1,000 brackets, or of 5,000 digits, is no JSON either
+        return f"not JSON: {error}"
     return None
 
 
 def title(text: str, args: Args) -> str | None:
     """A title in double angular brackets."""
-    return None if any(span.strip("<>").strip() for span in re.findall(r"<<[^\n]+>>", text)) else "no <<title>>"
+    return None if any(span.lstrip("<").rstrip(">").strip() for span in re.findall(r"<<[^\n]+>>", text)) else "no <<title>>"
 
 
 def two_responses(text: str, args: Args) -> str | None:
@@ -222,12 +222,9 @@ def end_checker(text: str, args: Args) -> str | None:
     return None if text.strip().strip('"').lower().endswith(wanted.lower()) else f"does not end with {wanted!r}"
 
 
-TOKEN = re.compile(r"\w+(?:[-.&/]\w+)*")
-
-
 def capital_word_frequency(text: str, args: Args) -> str | None:
-    """So many words all in capitals."""
-    found = sum(token.isupper() for token in TOKEN.findall(text))
+    """So many words all in capitals: `I` is one, `STATE-OF-THE-ART` is one, `DON'T` is two."""
+    found = sum(word.isupper() for word in words(text))
     return _related(found, args.capital_relation, args.capital_frequency, "words in capitals")
 
 
