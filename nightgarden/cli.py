@@ -30,9 +30,11 @@ from nightgarden.tracking import local_uri
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 curation_app = typer.Typer(no_args_is_help=True, help="Questions about curation that change nothing.")
 template_app = typer.Typer(no_args_is_help=True, help="Chat templates.")
+adapter_app = typer.Typer(no_args_is_help=True, help="The adapter in use.")
 tracking_app = typer.Typer(no_args_is_help=True, help="The MLflow view.")
 app.add_typer(curation_app, name="curation")
 app.add_typer(template_app, name="template")
+app.add_typer(adapter_app, name="adapter")
 app.add_typer(tracking_app, name="tracking")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -385,6 +387,43 @@ def audit(folder: Path, as_json: AsJson = False) -> None:
     found = _answer(lambda params, root: question.audit(folder, params, root), tell)
     if invalid := [item.run for item in found if item.verdict == "invalid"]:
         _leave(Refusal(f"{len(invalid)} of {len(found)} runs mean nothing: {', '.join(invalid)}. Evaluate them again."))
+
+
+@app.command()
+def chat(
+    text: str,
+    temperature: Annotated[float, typer.Option(min=0)] = 0.7,
+    max_tokens: Annotated[int, typer.Option(min=1)] = 256,
+    seed: int = 0,
+) -> None:
+    """One reply of the model that people talk to: the base with its champion adapter, without memory."""
+    from nightgarden.chat.local import Local
+    from nightgarden.evaluation.prompts import SYSTEM
+    from nightgarden.records import Turn
+
+    def ask(params: Params, root: Path) -> str:
+        model = Local.companion(params, root, seed=seed)
+        print(model.name, file=sys.stderr)
+        turns = (Turn(role="system", content=SYSTEM), Turn(role="user", content=text))
+        return model.reply(turns, temperature=temperature, max_tokens=max_tokens)
+
+    _answer(ask, str)
+
+
+@adapter_app.command("show")
+def adapter_show(as_json: AsJson = False) -> None:
+    """Which adapter is in use, and why."""
+    from nightgarden.models import champion
+
+    _answer(lambda _, root: champion.read(root), _json if as_json else champion.told)
+
+
+@adapter_app.command("rollback")
+def adapter_rollback(why: Annotated[str, typer.Option(help="Kept beside the adapter, which is not promoted again.")]) -> None:
+    """Put the champion before back, or the base alone."""
+    from nightgarden.models import champion
+
+    _answer(lambda _, root: champion.roll_back(root, why)[1], champion.told)
 
 
 @tracking_app.command("init")

@@ -16,6 +16,8 @@ from prefect.cache_policies import NO_CACHE
 from nightgarden.digests import content_id, sha256_folder
 from nightgarden.errors import UserError
 from nightgarden.jsonl import read_json, write_json
+from nightgarden.models import champion
+from nightgarden.models.champion import CHAMPIONS, POINTER, Champion
 from nightgarden.night import stages
 from nightgarden.records import Record
 from nightgarden.stage import Place
@@ -24,9 +26,6 @@ from nightgarden.trust import record
 
 CANDIDATE = Path("models/adapters/candidate")
 SCORES = Path("data/scores/scores.jsonl")
-CHAMPIONS = Path("models/adapters/champions")
-"""Promoted adapters by content, each with its scores: DVC deletes the candidate before it trains the next one."""
-CHAMPION = Path("models/adapters/champion.json")
 PROMOTED = stages.STUDENTS / "promoted.json"
 
 
@@ -35,20 +34,6 @@ class Ending(Record, frozen=True, kw_only=True):
 
     end: str
     reason: str
-
-
-class Champion(Record, frozen=True, kw_only=True):
-    """models/adapters/champion.json."""
-
-    adapter: str
-    """sha256 of its weights, as its card says."""
-    folder: str
-    """The adapter, relative to the repository."""
-    scores: str
-    """Its own scores, relative to the repository: what the next candidate is compared with."""
-    reason: str
-    previous: str | None = None
-    """Folder of the champion before: one step back."""
 
 
 class Serving(Record, frozen=True, kw_only=True):
@@ -80,7 +65,7 @@ def follow(root: Path, verdict: str, reason: str, against: str | None) -> Ending
     """
     if verdict != "promote":
         return Ending(end="Kept", reason=reason)
-    if stale := not_judged_against(root, against):
+    if stale := not_judged_against(root, against) or champion.refused(root, home(root)):
         return Ending(end="Kept", reason=stale)
     enthrone(root, reason)
     return Ending(end="Promoted", reason=reason)
@@ -92,7 +77,7 @@ def not_judged_against(root: Path, against: str | None) -> str | None:
     DVC restores an old evaluation with old settings: its verdict knows nothing of a champion that came since.
     """
     card: dict[str, Any] = read_json(root / CANDIDATE / "card.json", dict)
-    now: Champion | None = read_json(root / CHAMPION, Champion) if (root / CHAMPION).is_file() else None
+    now = champion.read(root)
     if now is None or now.adapter in (card["adapter"], against):
         return None
     return (
@@ -101,24 +86,30 @@ def not_judged_against(root: Path, against: str | None) -> str | None:
     )
 
 
+def home(root: Path) -> Path:
+    """Where the candidate lies once it is promoted, relative to the repository: its content's name."""
+    return CHAMPIONS / content_id(sha256_folder(root / CANDIDATE))
+
+
 def enthrone(root: Path, reason: str) -> Champion:
-    """Copy the candidate with its scores under its own content's name, then move the pointer; again changes nothing."""
+    """Copy the candidate with scores and record under its content's name, then move the pointer; again changes nothing."""
     card: dict[str, Any] = read_json(root / CANDIDATE / "card.json", dict)
-    home = CHAMPIONS / content_id(sha256_folder(root / CANDIDATE))
-    if not (root / home).is_dir():
-        part = root / home.with_suffix(".part")
+    place = home(root)
+    if not (root / place).is_dir():
+        part = root / place.with_suffix(".part")
         shutil.rmtree(part, ignore_errors=True)
         shutil.copytree(root / CANDIDATE, part / "adapter")
         shutil.copy2(root / SCORES, part / SCORES.name)
-        part.rename(root / home)
-    old: Champion | None = read_json(root / CHAMPION, Champion) if (root / CHAMPION).is_file() else None
-    folder, scores = str(home / "adapter"), str(home / SCORES.name)
+        part.rename(root / place)
+    old = champion.read(root)
+    folder, scores = str(place / "adapter"), str(place / SCORES.name)
     if old and old.folder == folder:
         return old
     previous = old.folder if old else None
-    champion = Champion(adapter=card["adapter"], folder=folder, scores=scores, reason=reason, previous=previous)
-    write_json(root / CHAMPION, champion)
-    return champion
+    new = Champion(adapter=card["adapter"], folder=folder, scores=scores, reason=reason, previous=previous)
+    write_json(root / place / champion.RECORD, new)
+    write_json(root / POINTER, new)
+    return new
 
 
 @task(task_run_name="publish the student", cache_policy=NO_CACHE)

@@ -11,9 +11,9 @@ from typing import Any
 
 from nightgarden.chat import Answer, Chat
 from nightgarden.errors import UserError
-from nightgarden.models import adapters, specs
+from nightgarden.models import adapters, champion, specs
 from nightgarden.models.load import load_model, load_tokenizer
-from nightgarden.params import ModelSpec
+from nightgarden.params import ModelSpec, Params
 from nightgarden.records import Turn
 from nightgarden.templates import passport, registry
 from nightgarden.templates.registry import ChatTemplate
@@ -42,8 +42,18 @@ class Local(Chat):
         name = folder.name
         if adapter is not None:
             model = adapters.attach(model, adapter)
-            name += f"+{adapter.name}"
+            name += f"+{adapters.read_card(adapter)['adapter'][:12]}"
         return cls(name, model, load_tokenizer(folder), registry.get(spec.template), seed=seed)
+
+    @classmethod
+    def companion(cls, params: Params, root: Path, *, seed: int) -> Local:
+        """The model that people talk to: the base with the champion adapter on it, or alone where there is none.
+
+        Raises:
+            UserError, Refusal: as `load`.
+        """
+        pointer = champion.read(root)
+        return cls.load(params.base_spec, root, None if pointer is None else root / pointer.folder, seed=seed)
 
     def answer(
         self,

@@ -26,7 +26,7 @@ from nightgarden.evaluation.crossover import FirstTokens
 from nightgarden.evaluation.prompts import Tokenised
 from nightgarden.evaluation.results import Result, flat, judge, summary
 from nightgarden.evaluation.runs import Run
-from nightgarden.models import load, specs
+from nightgarden.models import champion, load, specs
 from nightgarden.params import Params
 from nightgarden.templates import passport, registry
 from nightgarden.templates.fingerprint import fingerprint
@@ -38,20 +38,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CANDIDATE = Path("models/adapters/candidate")
-CHAMPION = Path("models/adapters/champion.json")
 SCORES = Path("data/scores")
 """The run: see `runs.py`, and the page."""
 PAGE = SCORES / "report.html"
 REPORT = Path("reports/evaluation.json")
-
-
-class Champion(msgspec.Struct, frozen=True, kw_only=True):
-    """What evaluation needs of the pointer to the champion; the file may say more."""
-
-    adapter: str
-    """sha256 of its weights."""
-    scores: str
-    """Its scores.jsonl, relative to the repository."""
 
 
 def evaluate(params: Params, root: Path, place: Place) -> Report:
@@ -83,7 +73,7 @@ def evaluate(params: Params, root: Path, place: Place) -> Report:
     pair = answer_pair(params, root, way, chosen, place.clock)
     replies = pair.replies + (answer_sibling(params, root, way, chosen, pair.work) if spec.sibling else [])
     generated = place.clock()
-    rival = champion(root, str(card.get("adapter")))
+    rival = rival_of(root, str(card.get("adapter")))
     result = judge(seal, params.evaluation, [item.prompt for item in chosen], replies, rival.scored if rival else None)
     result = replace(result, first_tokens=pair.panel)
     run = identity(params, seal, fingerprint(template, tokenizer), card, pair.work)
@@ -268,11 +258,11 @@ class Rival:
     scored: list[Scored]
 
 
-def champion(root: Path, candidate: str) -> Rival | None:
+def rival_of(root: Path, candidate: str) -> Rival | None:
     """The champion with its own scores; None where there is none, it is the candidate, or its scores are not here."""
-    if not (root / CHAMPION).is_file():
+    pointer = champion.read(root)
+    if pointer is None:
         return None
-    pointer: Champion = jsonl.read_json(root / CHAMPION, Champion)
     if pointer.adapter == candidate:
         log.info("the candidate is the champion; it is compared with stock only")
         return None

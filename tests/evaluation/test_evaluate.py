@@ -13,9 +13,10 @@ from nightgarden.errors import Refusal, UserError
 from nightgarden.evaluation import evaluate as stage
 from nightgarden.evaluation import prompts, runs
 from nightgarden.evaluation.answers import SIDES, Reply, Scored
-from nightgarden.evaluation.evaluate import Rival, champion, evaluate, require_same_ids
+from nightgarden.evaluation.evaluate import Rival, evaluate, require_same_ids, rival_of
 from nightgarden.evaluation.scorers import SCORERS, SIX
 from nightgarden.models import load, specs
+from nightgarden.models.champion import POINTER, Champion
 from nightgarden.params import ModelSpec, Params
 from nightgarden.stage import Place, Report
 from nightgarden.templates import registry
@@ -167,12 +168,13 @@ def test_without_an_adapter_the_next_step_is_named(root: Path, place: Place, par
 
 
 def test_the_champion_is_read_from_its_pointer_and_never_compared_with_itself(tmp_path: Path) -> None:
-    assert champion(tmp_path, "mine") is None
-    jsonl.write_json(tmp_path / stage.CHAMPION, {"adapter": "other", "scores": "old/scores.jsonl", "folder": "old"})
-    assert champion(tmp_path, "mine") is None, "its scores are not on disk"
+    assert rival_of(tmp_path, "mine") is None
+    pointer = Champion(adapter="other", scores="old/scores.jsonl", folder="old/adapter", reason="")
+    jsonl.write_json(tmp_path / POINTER, pointer)
+    assert rival_of(tmp_path, "mine") is None, "its scores are not on disk"
     jsonl.write(tmp_path / "old/scores.jsonl", [scored("p", "stock"), scored("p", "adapted")])
-    assert champion(tmp_path, "mine") == Rival(adapter="other", scored=[scored("p", "adapted")])
-    assert champion(tmp_path, "other") is None
+    assert rival_of(tmp_path, "mine") == Rival(adapter="other", scored=[scored("p", "adapted")])
+    assert rival_of(tmp_path, "other") is None
 
 
 def test_the_panel_of_first_tokens_crosses_every_reply_and_its_effects_add_up(

@@ -7,6 +7,7 @@ import pytest
 
 from nightgarden.errors import UserError
 from nightgarden.jsonl import read_json, write_json, write_text
+from nightgarden.models import champion as champion_module
 from nightgarden.stage import Place
 from tasks import publish
 from tasks.artifacts import evaluation_page
@@ -26,8 +27,8 @@ def candidate(root: Path, weights: str, verdict: str = "promote", against: str |
     write_json(root / "reports/evaluation.json", {"promote": promote, "against": against and f"sha-{against}"})
 
 
-def champion(root: Path) -> publish.Champion:
-    return read_json(root / publish.CHAMPION, publish.Champion)
+def champion(root: Path) -> champion_module.Champion:
+    return read_json(root / champion_module.POINTER, champion_module.Champion)
 
 
 def test_a_champion_keeps_its_weights_and_scores_when_the_candidate_is_gone(place: Place) -> None:
@@ -45,15 +46,15 @@ def test_a_champion_keeps_its_weights_and_scores_when_the_candidate_is_gone(plac
 def test_promoting_the_champion_again_changes_nothing(place: Place) -> None:
     candidate(place.root, "one")
     publish.publish_adapter.fn(place)
-    before = (place.root / publish.CHAMPION).read_bytes()
+    before = (place.root / champion_module.POINTER).read_bytes()
     publish.publish_adapter.fn(place)
-    assert (place.root / publish.CHAMPION).read_bytes() == before
+    assert (place.root / champion_module.POINTER).read_bytes() == before
 
 
 def test_a_candidate_that_is_not_better_is_kept_back_with_the_reason(place: Place) -> None:
     candidate(place.root, "one", verdict="keep")
     assert publish.publish_adapter.fn(place) == publish.Ending(end="Kept", reason="keep it")
-    assert not (place.root / publish.CHAMPION).exists()
+    assert not (place.root / champion_module.POINTER).exists()
 
 
 def test_an_old_verdict_that_dvc_restored_does_not_depose_a_champion_that_came_since(place: Place) -> None:
