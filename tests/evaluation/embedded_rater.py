@@ -1,5 +1,6 @@
 """The embedded model as a rater: `python -m tests.evaluation.embedded_rater` prints what its exam says (a quarter of an hour)."""
 
+import logging
 import sys
 import time
 from collections.abc import Sequence
@@ -61,6 +62,8 @@ def told(found: Ratings, shift: Shift) -> list[str]:
 
 def main() -> None:
     """Print the exam and the shift."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     chosen = prompts.load(ROOT / prompts.FILE)
     known = anchors.load(ROOT / anchors.FILE)
     folder = ROOT / specs.EMBEDDED_LM
