@@ -35,7 +35,7 @@ class ModelSpec(Section):
     """Name of the chat template in templates/registry.py."""
     dtype: Literal["float32", "bfloat16"]
     """dtype of the loaded parameters, asserted after loading."""
-    sibling: Key | None = None
+    sibling: str | None = None
     """Name of the instruct model that was made from this base model: a third column of an evaluation."""
 
     @model_validator(mode="after")

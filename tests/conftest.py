@@ -1,6 +1,7 @@
 """Shared fixtures: the repository's root, the embedded models, a miniature repository, one Prefect server."""
 
 import logging
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from nightgarden.stage import Place
+
+# Before anything imports torch: two workers whose threads spin cost it a factor of ten on two cores; `make` says so too.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 ROOT = Path(__file__).resolve().parents[1]
 
