@@ -25,6 +25,7 @@ from benchmarks import evaluation_ifeval as rival
 from benchmarks import evaluation_ours as own
 from benchmarks.evaluation_ours import Took
 from nightgarden.errors import Refusal, UserError
+from nightgarden.evaluation.ifeval import Item
 
 ASKED = {"seconds": 360.0, "vs_loop": 4.0, "vs_lm_eval": 1.5, "vs_lm_eval_16": 1.0}
 """Seconds at most; ratios at least."""
@@ -57,7 +58,7 @@ def stage_and_loop(found: Found, options: argparse.Namespace, folder: Path) -> o
     return held
 
 
-def ifeval(found: Found, items: list[rival.Item], held: own.Opened, folder: Path) -> None:
+def ifeval(found: Found, items: list[Item], held: own.Opened, folder: Path) -> None:
     """Theirs at the default, ours, theirs at 16; then item by item."""
     first = rival.theirs(held, items, folder / "default", None)
     took, mine = rival.ours(held, items)
