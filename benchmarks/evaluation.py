@@ -47,7 +47,7 @@ class Found:
 
 def stage_and_loop(found: Found, options: argparse.Namespace, folder: Path) -> own.Opened:
     """Our whole stage, then a sample of its requests (all with --full) one by one."""
-    params = own.settings(options.quick)
+    params = own.settings(options.quick, options.batch)
     found.lines.append(f"adapter: {own.workshop(params, folder)}")
     seconds, generation, replies = own.stage(params, folder)
     held = own.opened(params, folder, folder / "greedy")
@@ -115,6 +115,7 @@ def main() -> int:
     given.add_argument("--quick", action="store_true", help="4 prompts, 1 seed, 32 tokens, 4 items; says nothing of speed")
     given.add_argument("--full", action="store_true", help="all requests one by one, not 24 of them")
     given.add_argument("--items", type=int, default=None, help="items of IFEval; 32 unless told")
+    given.add_argument("--batch", type=int, default=None, help="replies that we write at once; params.yaml's unless told")
     options = given.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch is imported, for them and for us

@@ -161,7 +161,9 @@ def require_same_ids(mine: Sequence[Ours], told: Told) -> None:
     """
     for own, other in zip(mine, told.items, strict=True):
         if (own.item.key, own.prompt_ids) != (other.key, other.prompt_ids):
-            raise UserError(f"item {own.item.key}: lm-eval was given other token ids ({other.key}). The comparison is void.")
+            raise UserError(
+                f"item {own.item.key}: lm-eval was given other token ids, or item {other.key}. The comparison is void."
+            )
 
 
 def disagreements(mine: Sequence[Ours], told: Told) -> dict[int, list[str]]:
@@ -193,7 +195,8 @@ def rewritten(mine: Sequence[Ours], told: Told) -> tuple[int, dict[int, str]]:
             same += 1
             continue
         again = ifeval.judge(own.item, other.text)
-        at = next((n for n, (a, b) in enumerate(zip(own.text, other.text, strict=False)) if a != b), 0)
-        equal = [part is None for part in own.judged.strict] == [part is None for part in again.strict]
-        moved[own.item.key] = f"another text from character {at}, {'equal' if equal else 'other'} strict scores"
+        shorter = min(len(own.text), len(other.text))
+        at = next((n for n in range(shorter) if own.text[n] != other.text[n]), shorter)
+        held = [[fault is None for fault in judged.strict + judged.loose] for judged in (own.judged, again)]
+        moved[own.item.key] = f"another text from character {at}, {'the same' if held[0] == held[1] else 'other'} scores"
     return same, moved

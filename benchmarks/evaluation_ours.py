@@ -59,11 +59,12 @@ class Opened:
     work: Any
 
 
-def settings(quick: bool) -> Params:
+def settings(quick: bool, batch_size: int | None) -> Params:
     """params.yaml with the size that is measured: 35 prompts, 3 seeds, 256 tokens."""
     whole = params_module.load(ROOT / "params.yaml")
     size = {"prompts": 4, "seeds": 1, "max_new_tokens": 32} if quick else {"prompts": None, "seeds": 3, "max_new_tokens": 256}
     sampling = {"temperature": 0.7, "top_p": 0.95, "first_tokens": 0}
+    sampling["batch_size"] = batch_size or whole.evaluation.batch_size
     return whole.model_copy(update={"base": BASE, "evaluation": whole.evaluation.model_copy(update=size | sampling)})
 
 
