@@ -76,6 +76,8 @@ peers: .peers/ready  ## Rivals that the benchmarks measure against, in an enviro
 
 .peers/ready: benchmarks/peers.txt
 	test -x .peers/bin/python || $(BOOTSTRAP_PYTHON) -m venv .peers
+	torch=$$(grep '^torch==' benchmarks/peers.txt); \
+	.peers/bin/python -m pip install --no-compile $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$torch"
 	.peers/bin/python -m pip install --no-compile --no-deps -r benchmarks/peers.txt
 	@touch $@
 
