@@ -72,11 +72,12 @@ def ifeval(found: Found, items: list[Item], held: own.Opened, folder: Path) -> N
         found.numbers[key] = told.seconds / took.seconds
         same, moved = rival.rewritten(mine, told)
         found.lines.append(f"{name}: {same} of {len(items)} greedy replies are our text")
-        found.lines += [f"  {key}: {what} (rounding in another batch)" for key, what in moved.items()]
+        found.lines += [f"  {moved_key}: {what} (rounding in another batch)" for moved_key, what in moved.items()]
         texts = {item.key: item.text for item in told.items}
-        for key_of_item, reasons in rival.disagreements(mine, told).items():
-            found.differing.add((key_of_item, texts[key_of_item]))
-            found.lines += [f"  {key_of_item}: scored differently: {reason}" for reason in reasons]
+        for judged, reasons in rival.disagreements(mine, told).items():
+            if (judged, texts[judged]) not in found.differing:
+                found.lines += [f"  {judged}: scored differently: {reason}" for reason in reasons]
+            found.differing.add((judged, texts[judged]))
 
 
 def table(found: Found) -> None:
