@@ -227,6 +227,14 @@ class Training(Section):
         return self
 
 
+class RaterSettings(Section):
+    """Who gives each reply 1 to 5, if anybody does; its scores count only once it has passed its exam."""
+
+    by: Literal["nobody", "server"]
+    model: str | None = None
+    """Model name at the server; None = the embedded model, which starts and stops itself."""
+
+
 class Evaluation(Section):
     """Flow 3: stock and adapted side by side."""
 
@@ -245,6 +253,7 @@ class Evaluation(Section):
     """Level of intervals and of the paired tests."""
     first_tokens: int = Field(ge=0)
     """Prompts whose beginnings are crossed between the sides, 20 more replies each and seed; 0 leaves that panel out."""
+    rater: RaterSettings
 
 
 class Window(Section):

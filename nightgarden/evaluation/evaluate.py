@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nightgarden import jsonl
-from nightgarden.clock import Clock
 from nightgarden.digests import sha256_text, source_digest
 from nightgarden.errors import Refusal
-from nightgarden.evaluation import prompts, report, runs
+from nightgarden.evaluation import anchors, prompts, rater, report, runs
 from nightgarden.evaluation.answers import SIDES, Reply, Scored, Side
 from nightgarden.evaluation.crossover import FirstTokens
 from nightgarden.evaluation.prompts import Tokenised
@@ -32,7 +31,9 @@ from nightgarden.templates import passport, registry
 from nightgarden.templates.fingerprint import fingerprint
 
 if TYPE_CHECKING:
+    from nightgarden.clock import Clock
     from nightgarden.evaluation import generate
+    from nightgarden.evaluation.rater import Ratings
     from nightgarden.stage import Place, Report
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ SCORES = Path("data/scores")
 """The run: see `runs.py`, and the page."""
 PAGE = SCORES / "report.html"
 REPORT = Path("reports/evaluation.json")
+RATER_SEED = 20260907
+"""Of the order in which anchors and replies are asked about."""
 
 
 def evaluate(params: Params, root: Path, place: Place) -> Report:
@@ -75,7 +78,7 @@ def evaluate(params: Params, root: Path, place: Place) -> Report:
     generated = place.clock()
     rival = rival_of(root, str(card.get("adapter")))
     result = judge(seal, params.evaluation, [item.prompt for item in chosen], replies, rival.scored if rival else None)
-    result = replace(result, first_tokens=pair.panel)
+    result = replace(result, first_tokens=pair.panel, ratings=ask_rater(params, place, chosen, replies))
     run = identity(params, seal, fingerprint(template, tokenizer), card, pair.work)
     if spec.sibling:
         run = msgspec.structs.replace(
@@ -249,6 +252,25 @@ def require_same_ids(replies: Sequence[Reply], sides: Sequence[Side] = SIDES) ->
             raise Refusal(f"prompt {key[0]}, seed {key[1]}: the sides were not given the same ids: {told}. Nothing was scored.")
 
 
+def ask_rater(params: Params, place: Place, chosen: Sequence[Tokenised], replies: Sequence[Reply]) -> Ratings | None:
+    """What the rater of the settings says of every reply; None where nobody rates.
+
+    Raises:
+        UserError: its server is not known or cannot be reached.
+        Refusal: its server renders the questions with another template than its model's.
+    """
+    asked = params.evaluation.rater
+    if asked.by == "nobody":
+        return None
+    from nightgarden.chat.opening import open_chat
+
+    root = place.root
+    folder = root / specs.EMBEDDED_LM if asked.model is None else None
+    with open_chat(asked.model, root, place, seed=RATER_SEED, setting="evaluation.rater.model") as chat:
+        wanted = rater.items([item.prompt for item in chosen], replies)
+        return rater.rate(chat, wanted, anchors.load(root / anchors.FILE), RATER_SEED, folder=folder)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rival:
     """The champion that a candidate must also beat."""
@@ -299,5 +321,7 @@ def write(result: Result, run: Run, root: Path, against: str | None) -> None:
             another one is in use: a verdict holds only against the champion that it names.
     """
     runs.write(root / SCORES, run, result.prompts, result.replies, result.scored)
+    if result.ratings is not None:
+        jsonl.write_json(root / SCORES / runs.RATINGS, result.ratings)
     jsonl.write_text(root / PAGE, report.page(result))
     jsonl.write_json(root / REPORT, summary(result) | {"against": against})

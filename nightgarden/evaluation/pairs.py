@@ -37,6 +37,10 @@ class Replies:
         self.reply = {(item.prompt, item.seed, item.side): item for item in result.replies}
         self.scored = {(item.prompt, item.seed, item.side): item for item in result.scored}
 
+    def seeds(self, prompt: str) -> list[int]:
+        """The seeds with which a prompt was asked."""
+        return sorted({seed for name, seed, _ in self.reply if name == prompt})
+
     def gain(self, prompt: str, seed: int) -> float:
         """Share of checks that adapted passes above stock's, in [-1, 1]."""
         stock, adapted = (self.scored[prompt, seed, side] for side in SIDES)
@@ -68,7 +72,7 @@ def ranked_pairs(found: Replies, category: str) -> list[tuple[Prompt, int]]:
     """Pairs of a category whose sides differ in quality, the largest difference first, one seed a prompt."""
     best = []
     for prompt in (item for item in found.result.prompts if item.category == category):
-        seed = max(range(found.result.settings.seeds), key=lambda seed: (abs(found.gain(prompt.id, seed)), -seed))
+        seed = max(found.seeds(prompt.id), key=lambda seed: (abs(found.gain(prompt.id, seed)), -seed))
         best.append((prompt, seed))
     ranked = sorted(best, key=lambda pair: (-abs(found.gain(pair[0].id, pair[1])), pair[0].id))
     return [pair for pair in ranked if found.gain(pair[0].id, pair[1]) != 0]
@@ -97,14 +101,14 @@ def category(result: Result, name: str) -> str:
 
 def _prompt(found: Replies, prompt: Prompt) -> str:
     """One prompt with its replies, one row a seed."""
-    seeds = range(found.result.settings.seeds)
+    seeds = found.seeds(prompt.id)
     columns = _columns(found, prompt, seeds, found.result.sides)
     names = " ".join(["prompt", *(name for name in FILTERS if _belongs(found, prompt, name))])
     return f'<article class="{names}"><h3>{prompt.id}</h3>{asked(prompt)}{columns}</article>\n'
 
 
 def _belongs(found: Replies, prompt: Prompt, name: str) -> bool:
-    seeds = range(found.result.settings.seeds)
+    seeds = found.seeds(prompt.id)
     mine = [found.scored[prompt.id, seed, side] for seed in seeds for side in found.result.sides]
     if name in ("better", "worse"):
         if found.result.comparison is None:

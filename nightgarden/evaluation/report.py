@@ -13,7 +13,7 @@ from nightgarden.evaluation import pairs, pictures
 from nightgarden.evaluation.crossover import FIRST
 from nightgarden.evaluation.paired import flips_needed
 from nightgarden.evaluation.prompts import in_order
-from nightgarden.evaluation.results import Result
+from nightgarden.evaluation.results import Result, rated
 from nightgarden.evaluation.scorers import SCORERS
 from nightgarden.evaluation.style import CSS
 from nightgarden.evaluation.verdicts import TESTED, Comparison, Test, readable
@@ -37,6 +37,7 @@ def page(result: Result) -> str:
         _poles(result),
         _compliance(result),
         _first_tokens(result),
+        _rater(result),
         _section("Most telling pairs", told) if (told := pairs.telling(result)) else "",
         pairs.filters(),
         *(
@@ -195,6 +196,23 @@ def _following(result: Result) -> str:
     head = ["", *result.following]
     tables = _table(head, rows) + _table(["kind: strict / loose", *result.following], by_kind)
     return _section("Instructions followed", f'{tables}<p class="note">{note}</p>')
+
+
+def _rater(result: Result) -> str:
+    """The rater's exam and, if it was passed, what it gave."""
+    found = rated(result)
+    if found is None:
+        return ""
+    exam, reasons = found["exam"], "; ".join(found["exam"]["reasons"])
+    said = "passed its exam" if exam["passed"] else "did not pass its exam, so none of its scores is shown"
+    rows = [
+        [side, NOTHING if one["mean"] is None else f"{one['mean']:.2f}", *map(str, one["counts"]), str(one["of"])]
+        for side, one in found["scores"].items()
+    ]
+    table = _table(["side", "mean", "1", "2", "3", "4", "5", "of"], rows) if rows else ""
+    notes = "".join(f'<p class="warning">{escape(text)}</p>' for text in found["warnings"])
+    words = f"<p><b>{escape(found['judge'])} {said}.</b> {escape(reasons)}. Its template: {found['template']}.</p>"
+    return _section("Rater", f"{words}{table}{notes}")
 
 
 def _reading(result: Result) -> str:

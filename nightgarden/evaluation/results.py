@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from statistics import median
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +13,7 @@ from nightgarden.evaluation import scorers
 from nightgarden.evaluation.answers import COLUMNS, Answer, Reply, Scored, Side, columns
 from nightgarden.evaluation.barbell import Barbell, barbell, pole
 from nightgarden.evaluation.crossover import FirstTokens, quality
+from nightgarden.evaluation.exam import LEVELS
 from nightgarden.evaluation.following import Following, following
 from nightgarden.evaluation.poles import Panel, panel
 from nightgarden.evaluation.promotion import Promotion, decide
@@ -23,6 +24,7 @@ from nightgarden.records import Prompt
 from nightgarden.templates.passport import Passport
 
 if TYPE_CHECKING:
+    from nightgarden.evaluation.rater import Ratings
     from nightgarden.stage import Report
 
 DECIMALS = 6
@@ -54,6 +56,8 @@ class Result:
     """By side, where the prompts have instructions of IFEval's."""
     first_tokens: FirstTokens | None = None
     """None where the settings do not ask for it."""
+    ratings: Ratings | None = None
+    """None where no rater was asked."""
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -164,10 +168,33 @@ def summary(result: Result) -> dict[str, Any]:
         "barbell": rounded(msgspec.to_builtins(result.barbell)),
         "poles": rounded(msgspec.to_builtins(result.poles)),
         "following": msgspec.to_builtins(result.following),
+        "rater": rated(result),
         "first_tokens": rounded(msgspec.to_builtins(result.first_tokens)),
         "prompts": len(result.prompts),
         "seeds": result.settings.seeds,
         "promote": msgspec.to_builtins(result.promotion),
+    }
+
+
+def rated(result: Result) -> dict[str, Any] | None:
+    """What the rater said: its exam, and by side the mean and the count of each score; no score without the exam."""
+    if result.ratings is None:
+        return None
+    found: dict[str, Any] = {}
+    for side in result.sides if result.ratings.exam.passed else ():
+        scores = [item.score for item in result.ratings.ratings if item.side == side and item.score is not None]
+        found[side] = {
+            "mean": round(fmean(scores), DECIMALS) if scores else None,
+            "counts": [scores.count(level) for level in LEVELS],
+            "of": sum(item.side == side for item in result.ratings.ratings),
+        }
+    exam = rounded(msgspec.to_builtins(result.ratings.exam))
+    return {
+        "judge": result.ratings.judge,
+        "template": result.ratings.template,
+        "exam": exam,
+        "scores": found,
+        "warnings": list(result.ratings.warnings),
     }
 
 

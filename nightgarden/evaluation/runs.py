@@ -16,6 +16,8 @@ from nightgarden.evaluation.answers import SIDES, Reply, Scored, Side
 from nightgarden.records import Prompt, Record
 
 FILES = RUN, PROMPTS, REPLIES, SCORES = ("run.json", "prompts.jsonl", "replies.jsonl", "scores.jsonl")
+RATINGS = "ratings.json"
+"""What a rater said, where one was asked."""
 
 
 class Run(Record, frozen=True, kw_only=True):

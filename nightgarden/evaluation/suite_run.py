@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,17 @@ from nightgarden.digests import source_digest
 from nightgarden.errors import UserError
 from nightgarden.evaluation import prompts, report, runs, served, suites
 from nightgarden.evaluation.answers import SIDES, Reply, Side
-from nightgarden.evaluation.evaluate import CANDIDATE, Way, answer, answer_pair, as_replies, identity, requested, require_same_ids
+from nightgarden.evaluation.evaluate import (
+    CANDIDATE,
+    Way,
+    answer,
+    answer_pair,
+    as_replies,
+    ask_rater,
+    identity,
+    requested,
+    require_same_ids,
+)
 from nightgarden.evaluation.prompts import Tokenised
 from nightgarden.evaluation.results import Result, flat, judge, summary
 from nightgarden.evaluation.runs import Run
@@ -111,6 +121,7 @@ def run(asked: Asked, params: Params, place: Place) -> Report:
     else:
         work, replies = _alone(params, root, way, chosen)
     result = judge(seal, asked.suite.settings, asked.suite.prompts, replies, None, suite=asked.suite.name)
+    result = replace(result, ratings=ask_rater(params, place, chosen, replies))
     about = identity(params, seal, fingerprint(template, tokenizer), card or {}, work)
     about = msgspec.structs.replace(
         about,
@@ -180,5 +191,7 @@ def write(result: Result, about: Run, out: Path) -> None:
     if (out / runs.RUN).is_file() and jsonl.read_json(out / runs.RUN, Run) != about:
         raise UserError(f"{out} holds a run of another model. {ELSEWHERE}")
     runs.write(out, about, result.prompts, result.replies, result.scored)
+    if result.ratings is not None:
+        jsonl.write_json(out / runs.RATINGS, result.ratings)
     jsonl.write_text(out / PAGE, report.page(result))
     jsonl.write_json(out / SUMMARY, summary(result))

@@ -44,7 +44,7 @@ def checkout(workshop: Path, root: Path) -> Path:
     for file in (workshop / "models/base/smollm2-135m").resolve().iterdir():
         (base / file.name).symlink_to(file)
     whole = yaml.safe_load((ROOT / "params.yaml").read_text())
-    whole["evaluation"] |= {"prompts": 4, "max_new_tokens": 5, "batch_size": 2}
+    whole["evaluation"] |= {"prompts": 4, "seeds": 1, "max_new_tokens": 5, "batch_size": 2}
     (root / "params.yaml").write_text(yaml.safe_dump(whole))
     return root
 

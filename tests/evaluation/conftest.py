@@ -12,9 +12,9 @@ from nightgarden.stage import Place
 
 @pytest.fixture(scope="session")
 def params(repository: Path) -> Params:
-    """The project's params with a short evaluation: 4 prompts, 5 tokens, two batches a side."""
+    """The project's params with a short evaluation: 4 prompts, one seed, 5 tokens, two batches a side."""
     whole = params_module.load(repository / "params.yaml")
-    short = whole.evaluation.model_copy(update={"prompts": 4, "max_new_tokens": 5, "batch_size": 2})
+    short = whole.evaluation.model_copy(update={"prompts": 4, "seeds": 1, "max_new_tokens": 5, "batch_size": 2})
     return whole.model_copy(update={"evaluation": short})
 
 
