@@ -255,6 +255,12 @@ class Evaluation(Section):
     """Prompts whose beginnings are crossed between the sides, 20 more replies each and seed; 0 leaves that panel out."""
     rater: RaterSettings
 
+    @model_validator(mode="after")
+    def _greedy_once(self) -> Evaluation:
+        if self.temperature == 0 and self.seeds > 1:
+            raise ValueError(f"temperature 0 with seeds {self.seeds}: a greedy reply is the same for every seed; set seeds to 1")
+        return self
+
 
 class Window(Section):
     """When a night may start."""

@@ -79,7 +79,7 @@ STAGES: dict[str, Stage] = {
         experiment="evaluation",
         sections=("base", "models", "evaluation"),
         native_inputs=("models/base", "models/adapters/candidate"),
-        artifacts=("data/scores/report.html",),
+        artifacts=("data/scores/report.html", "data/scores/table.json"),
         sync=True,
     ),
     "label": Stage(

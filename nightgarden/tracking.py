@@ -7,9 +7,10 @@ nothing. An unreachable server costs one message.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -101,6 +102,7 @@ def log_stage(run: StageRun, state: Path) -> None:
                 "fingerprint": run.fingerprint,
                 "git_commit": run.commit,
                 "flow_run_id": run.flow_run_id or "none",
+                **_tables(run.artifacts),
             },
             params={key: value for key, value in run.report.items() if isinstance(value, str)},
             points=[Point(key, value) for key, value in sorted(numbers.items())]
@@ -110,6 +112,12 @@ def log_stage(run: StageRun, state: Path) -> None:
         ),
         state,
     )
+
+
+def _tables(artifacts: Iterable[Path]) -> dict[str, str]:
+    """The tag by which MLflow's UI and `load_table` know which artifacts are tables; its own `log_table` sets the same."""
+    known = [{"path": path.name, "type": "table"} for path in artifacts if path.name == "table.json"]
+    return {"mlflow.loggedArtifacts": json.dumps(known)} if known else {}
 
 
 def _curve_points(path: Path) -> list[Point]:

@@ -85,3 +85,12 @@ def test_a_missing_file_says_where_to_stand(tmp_path: Path) -> None:
 def test_sections_are_frozen(raw: dict) -> None:
     with pytest.raises(ValueError, match="frozen"):
         params.parse(raw).training.rank = 4
+
+
+def test_greedy_is_one_seed() -> None:
+    whole = yaml.safe_load((ROOT / "params.yaml").read_text())
+    whole["evaluation"] |= {"temperature": 0.0}
+    with pytest.raises(UserError, match="temperature 0 with seeds 3: a greedy reply is the same for every seed"):
+        params.parse(whole)
+    whole["evaluation"] |= {"seeds": 1}
+    assert params.parse(whole).evaluation.seeds == 1

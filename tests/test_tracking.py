@@ -1,6 +1,7 @@
 """Spool first, send later, never twice: on a real SQLite store and a real dead server."""
 
 import socket
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -134,3 +135,20 @@ def test_a_curve_and_its_page_come_along(tmp_path: Path, store: str) -> None:
     client = MlflowClient(store)
     assert [point.value for point in client.get_metric_history(sent.info.run_id, "curve/loss")] == [3.5, 3.1]
     assert [item.path for item in client.list_artifacts(sent.info.run_id)] == ["report.html"]
+
+
+def test_a_table_is_one_that_mlflow_loads(tmp_path: Path, store: str) -> None:
+    import mlflow
+
+    (tmp_path / "table.json").write_text('{"columns": ["prompt", "reply"], "data": [["p-1", "It is in the cellar."]]}')
+    (tmp_path / "report.html").write_text("<p>page</p>")
+    made = replace(run_of("evaluate"), experiment="evaluation", artifacts=(tmp_path / "report.html", tmp_path / "table.json"))
+    tracking.log_stage(made, tmp_path)
+    assert tracking.sync(tmp_path, store) == (1, 0)
+    (run,) = runs(store, "evaluation")
+    assert run.data.tags["mlflow.loggedArtifacts"] == '[{"path": "table.json", "type": "table"}]'
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(store)
+    loaded = MlflowClient(store).load_table(run.info.experiment_id, "table.json", run_ids=[run.info.run_id])
+    mlflow.set_tracking_uri(before)
+    assert loaded.to_dict("records") == [{"prompt": "p-1", "reply": "It is in the cellar."}]

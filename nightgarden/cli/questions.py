@@ -73,12 +73,14 @@ def diff(
 
 @template_app.command("inspect")
 def template_inspect(path: Path, as_json: AsJson = False) -> None:
-    """Which chat template a model folder needs, and how sure that is."""
-    from nightgarden.templates.passport import describe
+    """Which chat template a model folder needs, and how sure that is; ends with 3 where its witnesses disagree."""
+    from nightgarden.templates.passport import inspect, require
 
     try:
-        show(describe(path), as_json)
-    except UserError as error:
+        found = inspect(path)
+        show(found.as_dict(), as_json)
+        require(found)
+    except (UserError, Refusal) as error:
         leave(error)
 
 

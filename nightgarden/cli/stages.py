@@ -118,7 +118,7 @@ def evaluate(
                 )
             )
         run_stage("evaluate")
-    from nightgarden.evaluation import suite_run
+    from nightgarden.evaluation import runs, suite_run
 
     place, base = here(), STAGES["evaluate"]
     try:
@@ -132,7 +132,7 @@ def evaluate(
         settings=encode(asked.suite.settings.model_dump(mode="json")),
         experiment=base.experiment,
         native_inputs=tuple(place.root / path for path in base.native_inputs),
-        artifacts=(asked.out / suite_run.PAGE,),
+        artifacts=(asked.out / suite_run.PAGE, asked.out / runs.TABLE),
         sync=True,
     )
     sys.exit(guarded(job, place))

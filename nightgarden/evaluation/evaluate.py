@@ -18,12 +18,12 @@ import msgspec
 
 from nightgarden import jsonl
 from nightgarden.digests import sha256_text, source_digest
-from nightgarden.errors import Refusal
+from nightgarden.errors import Refusal, UserError
 from nightgarden.evaluation import anchors, prompts, rater, report, runs
 from nightgarden.evaluation.answers import SIDES, Reply, Scored, Side
 from nightgarden.evaluation.crossover import FirstTokens
 from nightgarden.evaluation.prompts import Tokenised
-from nightgarden.evaluation.results import Result, flat, judge, summary
+from nightgarden.evaluation.results import Result, flat, judge, plot_rows, summary, table
 from nightgarden.evaluation.runs import Run
 from nightgarden.models import champion, load, specs
 from nightgarden.params import Params
@@ -43,6 +43,7 @@ SCORES = Path("data/scores")
 """The run: see `runs.py`, and the page."""
 PAGE = SCORES / "report.html"
 REPORT = Path("reports/evaluation.json")
+PLOT = Path("reports/evaluation_scores.json")
 RATER_SEED = 20260907
 """Of the order in which anchors and replies are asked about."""
 
@@ -63,6 +64,7 @@ def evaluate(params: Params, root: Path, place: Place) -> Report:
         UserError: no adapter, no model, or a prompt that is none.
     """
     started = place.clock()
+    require_rater(params, place)
     spec = params.base_spec
     template = registry.get(spec.template)
     card: dict[str, Any] = jsonl.read_json(root / CANDIDATE / "card.json", dict[str, Any])
@@ -252,6 +254,20 @@ def require_same_ids(replies: Sequence[Reply], sides: Sequence[Side] = SIDES) ->
             raise Refusal(f"prompt {key[0]}, seed {key[1]}: the sides were not given the same ids: {told}. Nothing was scored.")
 
 
+def require_rater(params: Params, place: Place) -> None:
+    """Stop before minutes of generation where a rater is asked for that cannot be asked.
+
+    Raises:
+        UserError: its server is not known, or the anchors are not there or not whole.
+    """
+    asked = params.evaluation.rater
+    if asked.by == "nobody":
+        return
+    anchors.load(place.root / anchors.FILE)
+    if asked.model is not None and place.server_url is None:
+        raise UserError(f"evaluation.rater.model is {asked.model!r} and OPENAI_BASE_URL is not set. Export the server's address.")
+
+
 def ask_rater(params: Params, place: Place, chosen: Sequence[Tokenised], replies: Sequence[Reply]) -> Ratings | None:
     """What the rater of the settings says of every reply; None where nobody rates.
 
@@ -324,4 +340,6 @@ def write(result: Result, run: Run, root: Path, against: str | None) -> None:
     if result.ratings is not None:
         jsonl.write_json(root / SCORES / runs.RATINGS, result.ratings)
     jsonl.write_text(root / PAGE, report.page(result))
+    jsonl.write_json(root / SCORES / runs.TABLE, table(result))
+    jsonl.write_json(root / PLOT, plot_rows(result))
     jsonl.write_json(root / REPORT, summary(result) | {"against": against})

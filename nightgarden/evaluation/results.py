@@ -198,6 +198,30 @@ def rated(result: Result) -> dict[str, Any] | None:
     }
 
 
+def plot_rows(result: Result) -> list[dict[str, Any]]:
+    """One row a score and side, for DVC's plot: the share of replies that fails, or passes where high is good."""
+    return [
+        {"score": f"{scorers.SCORERS[name].title}, {side}", "share": round(found.value, DECIMALS), "of": found.of}
+        for name in scorers.SCORERS
+        for side in result.sides
+        if (found := result.rates[side][name]).value is not None
+    ]
+
+
+def table(result: Result) -> dict[str, Any]:
+    """Every reply with its scores, in the form that MLflow shows as a table: `columns` and `data`."""
+    texts = {(reply.prompt, reply.seed, reply.side): reply for reply in result.replies}
+    head = ["prompt", "category", "seed", "side", "pole", "void", "cut off", *scorers.SCORERS, "reply"]
+    rows = []
+    for item in result.scored:
+        reply = texts[item.prompt, item.seed, item.side]
+        judged = [item.passed(name) for name in scorers.SCORERS]
+        rows.append(
+            [item.prompt, item.category, item.seed, item.side, item.pole, item.void, reply.truncated, *judged, reply.text]
+        )
+    return {"columns": head, "data": rows}
+
+
 def rounded(value: Any) -> Any:
     """The same value with its floats to six decimals: what a reader and DVC's metrics diff need."""
     if isinstance(value, dict):

@@ -16,6 +16,8 @@ from nightgarden.evaluation.answers import SIDES, Reply, Scored, Side
 from nightgarden.records import Prompt, Record
 
 FILES = RUN, PROMPTS, REPLIES, SCORES = ("run.json", "prompts.jsonl", "replies.jsonl", "scores.jsonl")
+TABLE = "table.json"
+"""Every reply with its scores, as MLflow shows it."""
 RATINGS = "ratings.json"
 """What a rater said, where one was asked."""
 

@@ -28,10 +28,11 @@ from nightgarden.evaluation.evaluate import (
     ask_rater,
     identity,
     requested,
+    require_rater,
     require_same_ids,
 )
 from nightgarden.evaluation.prompts import Tokenised
-from nightgarden.evaluation.results import Result, flat, judge, summary
+from nightgarden.evaluation.results import Result, flat, judge, summary, table
 from nightgarden.evaluation.runs import Run
 from nightgarden.evaluation.served import Server
 from nightgarden.evaluation.suites import Suite
@@ -103,6 +104,7 @@ def run(asked: Asked, params: Params, place: Place) -> Report:
         Refusal: a witness of the passport disagrees, the sides are not two, or a server reads other ids.
     """
     _require_room(asked)
+    require_rater(params, place)
     root, spec = place.root, params.base_spec
     params = params.model_copy(update={"evaluation": asked.suite.settings})
     template, tokenizer = registry.get(spec.template), load.load_tokenizer(specs.folder(spec, root))
@@ -194,4 +196,5 @@ def write(result: Result, about: Run, out: Path) -> None:
     if result.ratings is not None:
         jsonl.write_json(out / runs.RATINGS, result.ratings)
     jsonl.write_text(out / PAGE, report.page(result))
+    jsonl.write_json(out / runs.TABLE, table(result))
     jsonl.write_json(out / SUMMARY, summary(result))

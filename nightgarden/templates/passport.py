@@ -84,11 +84,6 @@ def inspect(folder: Path, card: Mapping[str, Any] | None = None, template: ChatT
     return Passport(folder=folder, family=family.name if family else None, template=chosen, witnesses=tuple(witnesses))
 
 
-def describe(folder: Path) -> dict[str, Any]:
-    """The passport of a model folder as `nightgarden template inspect --json` prints it."""
-    return inspect(folder).as_dict()
-
-
 def require(passport: Passport) -> None:
     """Stop where a witness disagrees.
 

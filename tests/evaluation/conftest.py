@@ -25,7 +25,8 @@ def workshop(repository: Path, base_model: Path, params: Params, tmp_path_factor
     (root / "models").mkdir()
     (root / "models/base").symlink_to(base_model.parent)
     (root / "data/seed").mkdir(parents=True)
-    shutil.copy(repository / "data/seed/evaluation_prompts.jsonl", root / "data/seed")
+    for name in ("evaluation_prompts.jsonl", "rater_anchors.jsonl"):
+        shutil.copy(repository / "data/seed" / name, root / "data/seed")
     random_adapter(params, root)
     return root
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nightgarden.evaluation.paired import flips_needed, holm, mcnemar, paired_difference, wilson
+from nightgarden.evaluation.paired import detectable, flips_needed, holm, mcnemar, paired_difference, wilson
 
 counts = st.integers(0, 60)
 
@@ -60,3 +60,17 @@ def test_one_lost_reply_of_nine_is_no_loss_and_five_are() -> None:
         return paired_difference([(True, False)] * count + [(True, True)] * (9 - count), 0.05).high
 
     assert lose(1) > 0 > lose(5)
+
+
+def test_the_smallest_change_that_can_be_seen_is_seen_four_times_of_five() -> None:
+    """Counted again as a binomial tail: nine of 35 prompts must change one way before the first of seven tests holds."""
+    share = detectable(35, 7, 0.05)
+    assert share is not None and flips_needed(7, 0.05) == 9
+
+    def seen(p: float) -> float:
+        return sum(comb(35, k) * p**k * (1 - p) ** (35 - k) for k in range(9, 36))
+
+    assert seen(share) == pytest.approx(0.8, abs=0.002)
+    assert detectable(8, 7, 0.05) is None, "eight prompts cannot change nine times"
+    larger = detectable(140, 7, 0.05)
+    assert larger is not None and larger < share / 3

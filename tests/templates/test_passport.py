@@ -13,7 +13,7 @@ from nightgarden.models.load import load_tokenizer
 from nightgarden.records import Turn
 from nightgarden.templates import families, registry, render
 from nightgarden.templates.fingerprint import CARD_KEY, fingerprint
-from nightgarden.templates.passport import Passport, describe, inspect, require
+from nightgarden.templates.passport import Passport, inspect, require
 from tests.templates.known import KNOWN
 
 SMOLLM2 = registry.get("smollm2")
@@ -124,7 +124,7 @@ def test_every_familys_own_folder_passes_as_ours_or_natively_and_marked(model: s
 def test_the_command_prints_the_passport(model: str, model_folder: Make) -> None:
     folder, runner = model_folder(model), CliRunner()
     told = json.loads(runner.invoke(app, ["template", "inspect", str(folder), "--json"]).stdout)
-    assert told == describe(folder)
+    assert told == inspect(folder).as_dict()
     table = runner.invoke(app, ["template", "inspect", str(folder)])
     assert table.exit_code == 0
     assert f"verdict: {told['verdict']}" in table.stdout
@@ -211,14 +211,14 @@ def test_the_layer_rule_alone_crashes_on_mistral3_and_calls_smollm2_a_24b(model_
 
 
 def test_the_description_has_the_shape_that_programs_read(model_folder: Make) -> None:
-    told = describe(model_folder("smollm2"))
+    told = inspect(model_folder("smollm2")).as_dict()
     assert (told["family"], told["verdict"]) == ("smollm2", "agree")
     assert [set(witness) for witness in told["witnesses"]] == [{"name", "says", "why"}] * 3
 
 
 def test_a_folder_that_is_no_model_says_so(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no readable config.json"):
-        describe(tmp_path)
+        inspect(tmp_path)
 
 
 def test_each_family_has_a_template_of_its_name() -> None:
