@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -10,37 +9,17 @@ import pytest
 
 from nightgarden.evaluation import ifeval
 from nightgarden.evaluation.ifeval import Args, Item
-from tests.evaluation.ifeval_peer import PYTHON, TRAIN, Pair, ask, edited, pairs, picked
+from tests.evaluation.ifeval_peer import CAPITALS, LETTER, LOWER, PYTHON, SHORT, TRAIN, differences, edited, pairs, picked
 
 pytestmark = pytest.mark.peers
 FOLDER = Path(os.environ.get("NIGHTGARDEN_PUBLIC_DATA", "."))
 PROMPTS, ROWS = FOLDER / "evaluation/ifeval_prompts.jsonl", FOLDER / "curation/alpaca_en_demo.json"
 needs_public_data = pytest.mark.skipif(not PROMPTS.is_file(), reason="NIGHTGARDEN_PUBLIC_DATA names no public data")
-LETTER = "where a row names no letter but # or ! (keys 1122 and 1129) they count a random one"
-CAPITALS = "langdetect takes English in capitals for German or Vietnamese; the same text in small letters it knows"
-SHORT = "of fewer than 20 words neither side knows the language surely"
-LOWER = "change_case:english_lowercase"
-LANGUAGE = ("change_case:english_capital", LOWER, "language:response_language")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def peers() -> None:
     assert PYTHON.is_file(), "the rivals' environment is missing; run `make test-peers`"
-
-
-def reason(pair: Pair) -> str:
-    """Why the two sides differ, or the pair itself where no reason is known."""
-    if pair.kind == "keywords:letter_frequency" and pair.args.letter in ("#", "!"):
-        return LETTER
-    small = [{"kind": LOWER, "args": {}, "prompt": "", "answer": pair.answer.lower()}]
-    if pair.kind == "change_case:english_capital" and pair.ours == (True, True) and ask(small) == [(True, True)]:
-        return CAPITALS
-    return SHORT if pair.kind in LANGUAGE and len(pair.answer.split()) < 20 else repr(pair)
-
-
-def differences(found: list[Pair]) -> Counter[str]:
-    """How often the two sides differ, by reason."""
-    return Counter(reason(pair) for pair in found if pair.ours != pair.theirs)
 
 
 def test_of_250_answers_written_by_hand_one_is_judged_otherwise_and_it_is_in_capitals() -> None:
