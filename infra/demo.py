@@ -57,7 +57,7 @@ class Wish:
         from tasks.overrides import BuildForm
 
         if self.size == "small":
-            return BuildForm(input_file=self.input_file, rows=SMALL_ROWS, prompts=SMALL_PROMPTS)
+            return BuildForm(input_file=self.input_file, rows=SMALL_ROWS, prompts=SMALL_PROMPTS, seeds=1)
         return BuildForm(input_file=self.input_file)
 
 
@@ -65,7 +65,10 @@ def parse(arguments: list[str], environ: dict[str, str]) -> Wish:
     """`--size small` and `--input FILE`, or SIZE and INPUT in the environment."""
     parser = argparse.ArgumentParser(prog="python -m infra.demo", description="The whole way of the data, once.")
     parser.add_argument(
-        "--size", choices=("small", "full"), default=environ.get("SIZE") or "full", help="small: 64 rows, 8 prompts, 1 night"
+        "--size",
+        choices=("small", "full"),
+        default=environ.get("SIZE") or "full",
+        help="small: 64 rows, 8 prompts, a night",
     )
     parser.add_argument("--input", default=environ.get("INPUT") or None, help="a .json or .jsonl file to take as one more source")
     got = parser.parse_args(arguments)

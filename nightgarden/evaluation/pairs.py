@@ -26,7 +26,7 @@ FILTERS: dict[str, str] = {
     "void": "with a void reply",
     "cut": "with one that was cut off",
 }
-"""Filter -> as it stands on the page. A prompt has the name of each filter that it belongs to as a class."""
+"""Filter -> as it stands on the page. A prompt has a class `is-NAME` for each filter that it belongs to."""
 
 
 class Replies:
@@ -88,8 +88,13 @@ def filters() -> str:
 
 
 def filter_css() -> str:
-    """Rules that hide an article without the name of the filter that is chosen."""
-    chosen = (f"main:has(#show-{name}:checked) .prompt:not(.{name})" for name in FILTERS if name != "every")
+    """Rules that hide an article without the class of the filter that is chosen, and a section that has none with it."""
+    chosen = [
+        f"main:has(#show-{name}:checked) {hidden}"
+        for name in FILTERS
+        if name != "every"
+        for hidden in (f".prompt:not(.is-{name})", f"section:has(.prompt):not(:has(.is-{name}))")
+    ]
     return f"{', '.join(chosen)} {{ display: none; }}\n"
 
 
@@ -103,7 +108,7 @@ def _prompt(found: Replies, prompt: Prompt) -> str:
     """One prompt with its replies, one row a seed."""
     seeds = found.seeds(prompt.id)
     columns = _columns(found, prompt, seeds, found.result.sides)
-    names = " ".join(["prompt", *(name for name in FILTERS if _belongs(found, prompt, name))])
+    names = " ".join(["prompt", *(f"is-{name}" for name in FILTERS if _belongs(found, prompt, name))])
     return f'<article class="{names}"><h3>{prompt.id}</h3>{asked(prompt)}{columns}</article>\n'
 
 

@@ -26,7 +26,7 @@ h2 { font-size: 21px; margin: 14px 0 10px; }
 img { width: 100%; height: auto; }
 table { width: 100%; border-collapse: collapse; font-size: 14px; margin: 8px 0; font-variant-numeric: tabular-nums; }
 th { text-align: left; color: var(--faint); font-weight: 500; border-bottom: 1px solid var(--line); padding: 4px 8px 4px 0; }
-td { border-bottom: 1px solid var(--line); padding: 6px 8px 6px 0; vertical-align: top; overflow-wrap: anywhere; }
+td { border-bottom: 1px solid var(--line); padding: 6px 8px 6px 0; vertical-align: top; overflow-wrap: break-word; }
 .note { color: var(--faint); font-size: 14px; margin: 8px 0 0; }
 .dot { display: inline-block; width: 10px; height: 10px; border-radius: 50%; margin-right: 6px; background: var(--unsure); }
 .dot.agree, .dot.excellent { background: var(--good); }

@@ -93,3 +93,24 @@ def test_marks_never_overlap_and_lose_no_character() -> None:
     marked = pairs.highlighted("<abc>!?", scores)
     assert re.sub(r"</?mark[^>]*>", "", marked) == "&lt;abc&gt;!?"
     assert marked.count("<mark") == 2
+
+
+def test_every_prompt_has_the_class_of_each_filter_that_it_belongs_to(found: Callable[..., Result]) -> None:
+    page = report.page(found())
+    articles = re.findall(r'<article class="([^"]*)"><h3>([^<]*)', page)
+    assert len(articles) == 35 and all("is-every" in classes and "is-better" in classes for classes, _ in articles)
+    assert not any("is-worse" in classes or "is-void" in classes for classes, _ in articles)
+    silent = report.page(found(adapted=""))
+    assert len(re.findall(r'<article class="[^"]*is-worse is-void', silent)) == 35
+    for name in pairs.FILTERS:
+        assert f'id="show-{name}"' in page
+        assert name == "every" or f"main:has(#show-{name}:checked) .prompt:not(.is-{name})" in page
+
+
+def test_the_most_telling_pairs_stand_first_with_a_bar_where_they_part(found: Callable[..., Result]) -> None:
+    page = report.page(found(adapted="Certainly not. It is in the cellar."))
+    told = page[page.index("Most telling pairs") : page.index('class="filters"')]
+    assert 1 <= told.count("<article>") <= 8 and "adapted better by" in told
+    assert '<mark class="bad" title="Instruct-isms">Certainly</mark><span class="parts"></span>' in told
+    same = report.page(found(adapted=CHATTY))
+    assert "No pair differs in its checks." in same

@@ -112,7 +112,7 @@ def test_size_and_input_come_from_the_command_line_or_the_environment(tmp_path: 
     small = demo.parse(["--size", "small"], {})
     assert (small.nights, small.form().changes()) == (
         ("2026-09-18",),
-        {"curation.rebalance.rows": 64, "evaluation.prompts": 8},
+        {"curation.rebalance.rows": 64, "evaluation.prompts": 8, "evaluation.seeds": 1},
     )
     asked = demo.parse([], {"SIZE": "small", "INPUT": str(tmp_path / "x.json")})
     assert (asked.size, asked.form().input_file) == ("small", str(tmp_path / "x.json"))
