@@ -20,7 +20,8 @@ from nightgarden.evaluation.paired import wilson
 from nightgarden.records import Record
 
 Floats = npt.NDArray[np.float64]
-Verdict = Literal["two poles", "one mode", "cannot tell"]
+Verdict = Literal["two poles", "two modes", "one mode", "cannot tell"]
+"""`two modes`: the replies part in two, but not at the poles; hardly one lies at one of these."""
 JITTERS = 20
 NULL_DRAWS, POWER_DRAWS = 2000, 300
 SEED = 20260907
@@ -98,9 +99,11 @@ def _verdict(
 ) -> tuple[Verdict, str]:
     if p is None or power is None:
         return "cannot tell", f"{prompts} prompts are too few for any test"
+    share, at_most = smaller
+    if p <= alpha and at_most <= NO_POLE:
+        return "two modes", f"the jittered dip of {prompts} prompts has p {p:.3f}, but a pole holds at most {at_most:.0%}"
     if p <= alpha:
         return "two poles", f"the jittered dip of {prompts} prompts has p {p:.3f}"
-    share, at_most = smaller
     if at_most <= NO_POLE:
         return "one mode", f"the jittered dip has p {p:.2f}, and the other pole holds at most {at_most:.0%}"
     told = f"a second pole of {share:.0%} would be seen in {power:.0%} of such samples"

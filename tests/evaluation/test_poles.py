@@ -138,3 +138,12 @@ def test_shares_at_the_poles_come_with_intervals() -> None:
 def test_nothing_to_judge_is_an_error() -> None:
     with pytest.raises(ValueError, match="no score"):
         panel({}, 0.2, 0.05)
+
+
+def test_two_modes_that_are_no_poles_are_not_called_so() -> None:
+    """Good and perfect replies part in two, and hardly one fails."""
+    scores = {f"p{n:03}": [0.6 if n % 2 else 1.0] * 3 for n in range(70)}
+    found = panel(scores, 0.1, 0.05)
+    assert (found.verdict, found.low[0]) == ("two modes", 0.0)
+    worse = panel({key: [0.2 if value[0] < 1 else 1.0] * 3 for key, value in scores.items()}, 0.1, 0.05)
+    assert worse.verdict == "two poles"
