@@ -19,7 +19,7 @@ import msgspec
 from benchmarks.evaluation_ours import ROOT, Opened, Took
 from nightgarden import jsonl
 from nightgarden.errors import UserError
-from nightgarden.evaluation import generate, ifeval, prompts
+from nightgarden.evaluation import ifeval, prompts
 from nightgarden.evaluation.ifeval import Args, Item, Judged
 from nightgarden.models import specs
 from nightgarden.records import Turn
@@ -106,6 +106,8 @@ def sliced(public: str | None, count: int) -> list[Item]:
 
 def ours(held: Opened, items: Sequence[Item]) -> tuple[Took, list[Ours]]:
     """Answer greedily with the stock side at our own batch size, and judge."""
+    from nightgarden.evaluation import generate  # brings torch, which reads how threads wait when it is imported
+
     settings = held.params.evaluation.model_copy(update={"temperature": 0.0, "seeds": 1})
     work = replace(held.work, settings=settings)
     started = time.perf_counter()
