@@ -25,4 +25,4 @@ def test_shares_are_counted_per_category_and_side_with_their_denominator() -> No
     mine = table["identity_stripping"]["adapted"]
     assert [(mine[name].count, mine[name].of) for name in ("failing", "middle", "excellent")] == [(1, 2), (0, 2), (1, 2)]
     assert table["all"]["adapted"]["middle"].count == 1 and table["all"]["adapted"]["middle"].of == 3
-    assert table["correction_compliance"]["stock"]["failing"].of == 0
+    assert table["memory_channels"]["stock"]["failing"].of == 0 and "correction_compliance" not in table

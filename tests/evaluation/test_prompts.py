@@ -41,7 +41,7 @@ def test_eight_prompts_are_two_of_each_category_by_the_order_of_ids(all_prompts:
 
 
 def test_more_prompts_than_there_are_is_the_users_to_repair(all_prompts: list[prompts.Prompt]) -> None:
-    with pytest.raises(UserError, match=r"evaluation\.prompts is 36; the file has 35"):
+    with pytest.raises(UserError, match="36 prompts are asked for; the file has 35"):
         prompts.choose(all_prompts, 36)
 
 
